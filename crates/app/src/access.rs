@@ -4,7 +4,11 @@
 //! project that the actor may not see is reported as not found (404). An action that the actor may not perform on
 //! something visible is forbidden (403), or requires authentication (401) if the actor is anonymous.
 //!
+//! [`deploy_key`] has the rules for deploy keys, which are no users.
+//!
 //! `access.rs` of `http` only declares which permission a route requires. It checks nothing.
+
+mod deploy_key;
 
 use holdfast_domain::AccessLevel;
 use holdfast_domain::policy::{Feature, GroupAction, InstanceAction, InstanceRole, ProjectAction};
@@ -17,9 +21,12 @@ use holdfast_store::projects::project::{self, Project, ProjectRef};
 use crate::actor::{CurrentUser, JobTokenScope};
 use crate::{Actor, App, Error, Resource, Result};
 
+pub(crate) use deploy_key::{find_client, find_push_author};
+
 /// Fails unless the actor's role allows this action on the instance.
 pub fn authorize_instance(actor: &Actor, action: InstanceAction) -> Result<()> {
-    if action.is_allowed(actor.role()) { Ok(()) } else { Err(actor.access_denied()) }
+    let is_allowed = action.is_allowed(actor.role()) && !matches!(actor, Actor::DeployKey(_));
+    if is_allowed { Ok(()) } else { Err(actor.access_denied()) }
 }
 
 /// Fails unless the actor may list public projects and groups.
@@ -58,6 +65,9 @@ pub async fn authorize_group_with_level(
     group: &GroupRef,
     action: GroupAction,
 ) -> Result<(Group, Option<AccessLevel>)> {
+    if matches!(actor, Actor::DeployKey(_)) {
+        return Err(Error::NotFound(Resource::Group));
+    }
     let found = match actor.prefetched().and_then(|prefetched| prefetched.take_group(group)) {
         Some(found) => Some(found),
         None => group::find_with_level(connection, group, actor.user_id(), app.today()).await?,
@@ -70,7 +80,8 @@ pub async fn authorize_group_with_level(
     }
     // A member of one of the group's projects may read the group as if it were visible to all. The lists inside the
     // group are filtered by what this viewer may see.
-    let is_read = actor.user_id().is_some() && matches!(action, GroupAction::Read | GroupAction::ReadIssues);
+    let is_read = actor.user_id().is_some()
+        && matches!(action, GroupAction::Read | GroupAction::ReadIssues | GroupAction::ReadMergeRequests);
     if !is_read && !is_allowed(action) {
         return Err(actor.access_denied());
     }
@@ -112,7 +123,7 @@ pub async fn authorize_project(
         Some(found) => Some(found),
         None => project::find(connection, project, actor.user_id(), app.today()).await?,
     };
-    authorize_loaded(connection, found.ok_or(Error::NotFound(Resource::Project))?, actor, action).await
+    authorize_loaded(app, connection, found.ok_or(Error::NotFound(Resource::Project))?, actor, action).await
 }
 
 /// Like [`authorize_project`], for use cases that need no connection for anything else. None is acquired if the project
@@ -144,7 +155,7 @@ pub async fn lock_project(
         (ProjectRef::Path { .. }, None) => self::authorize_project(app, connection, actor, project, action).await?.id,
     };
     if let Some(found) = project::try_lock(connection, id, actor.user_id(), app.today()).await? {
-        return authorize_loaded(connection, found, actor, action).await;
+        return authorize_loaded(app, connection, found, actor, action).await;
     }
     // The project does not exist, or another transaction holds the row lock. Check the permission before waiting for
     // the lock, so that only actors who may change the project wait, and again afterwards, because the row may have
@@ -185,31 +196,49 @@ pub(crate) fn can(actor: &Actor, project: &Project, action: ProjectAction) -> bo
     action.is_allowed(project.visibility, actor.role(), project.level())
 }
 
-/// The part of [`authorize_project`] after the project was loaded. A build needs the consent of the project, and then
-/// [`check_policy`] applies to every actor.
+/// The part of [`authorize_project`] after the project was loaded. A build needs the consent of the project, and a deploy
+/// key a link to it. Then [`check_policy`] applies to every actor.
 async fn authorize_loaded(
+    app: &App,
     connection: &mut Connection,
     project: Project,
     actor: &Actor,
     action: ProjectAction,
 ) -> Result<Project> {
     if let Some(build) = actor.job_token_scope()
-        && !is_build_allowed(connection, &project, build).await?
+        && !is_build_allowed(connection, &project, build, action).await?
     {
-        return Err(Error::NotFound(Resource::Project));
+        return Err(if is_code_public(&project) { actor.access_denied() } else { Error::NotFound(Resource::Project) });
     }
+    let project = match actor {
+        Actor::DeployKey(key) => deploy_key::authorize(app, connection, key, project, action).await?,
+        Actor::Anonymous(_) | Actor::Operator | Actor::User(_) => project,
+    };
     check_policy(project, actor, action)
 }
 
-/// Returns whether the project allows the build to read it. [`check_policy`] also checks the permissions of the user
-/// that the build acts as. They are not enough: another user may have written the script of the build, and would read
-/// what only the first may read.
-async fn is_build_allowed(connection: &mut Connection, project: &Project, build: JobTokenScope) -> Result<bool> {
-    let is_public = ProjectAction::ReadCode.is_allowed(project.visibility, InstanceRole::Anonymous, None);
+/// Returns whether the project allows the build to read it. It does if it is the build's own project, if everybody may
+/// read the same (the code of a public project, and its builds if they are public, too), or if it has the build's
+/// project on its job token allow list.
+///
+/// [`check_policy`] also checks that the action is one of those that builds may perform, and, except in the build's own
+/// project, the permissions of the user that the build acts as. The latter are not enough: another user may have
+/// written the script of the build, and would read what only the first may read.
+async fn is_build_allowed(
+    connection: &mut Connection,
+    project: &Project,
+    build: JobTokenScope,
+    action: ProjectAction,
+) -> Result<bool> {
+    let is_public = is_code_public(project) && (action != ProjectAction::ReadBuilds || project.features.public_builds);
     if project.id == build.project || is_public {
         return Ok(true);
     }
     Ok(build.has_users_rights && job_token_allowlist::contains(connection, project.id, build.project).await?)
+}
+
+fn is_code_public(project: &Project) -> bool {
+    ProjectAction::ReadCode.is_allowed(project.visibility, InstanceRole::Anonymous, None)
 }
 
 /// The part of [`authorize_project`] that needs no database: checks role, access level, features and archiving, and
@@ -220,13 +249,14 @@ fn check_policy(project: Project, actor: &Actor, action: ProjectAction) -> Resul
 }
 
 fn check_action(project: &Project, actor: &Actor, action: ProjectAction) -> Result<()> {
-    // A build may read its own project, regardless of the user that it acts as.
+    // A build may read the code and the builds of its own project, regardless of the user that it acts as.
     let is_own = actor.job_token_scope().is_some_and(|build| build.project == project.id);
     if !is_own && !can(actor, project, ProjectAction::Read) {
         return Err(Error::NotFound(Resource::Project));
     }
-    if actor.job_token_scope().is_some() && action != ProjectAction::ReadCode {
-        return Err(Error::Forbidden(Some("A build may only download code")));
+    let is_open_to_builds = matches!(action, ProjectAction::ReadCode | ProjectAction::ReadBuilds);
+    if actor.job_token_scope().is_some() && !is_open_to_builds {
+        return Err(Error::Forbidden(Some("A build may only read code and builds")));
     }
     if is_own {
         return Ok(());

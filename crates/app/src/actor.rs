@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use holdfast_domain::accounts::Scopes;
-use holdfast_domain::ids::{ProjectId, UserId};
+use holdfast_domain::ids::{BuildId, ProjectId, SshKeyId, TokenId, UserId};
 use holdfast_domain::policy::InstanceRole;
 use holdfast_domain::repository::RefUpdateChannel;
 use holdfast_store::accounts::user::{Account, User};
@@ -20,6 +20,15 @@ pub enum Actor {
     /// The server's own command line, or a background job.
     Operator,
     User(Box<CurrentUser>),
+    /// An SSH key of projects. It is no user: it may only fetch from its projects, and push to them.
+    DeployKey(DeployKeyActor),
+}
+
+/// A deploy key that a client has authenticated with.
+#[derive(Clone, Debug)]
+pub struct DeployKeyActor {
+    pub id: SshKeyId,
+    pub title: String,
 }
 
 /// A signed-in user.
@@ -30,18 +39,21 @@ pub struct CurrentUser {
     pub profile: Option<Box<User>>,
     /// The scopes of the token that authenticated the request.
     pub scopes: Scopes,
+    /// The user's own token that authenticated the request.
+    pub token_id: Option<TokenId>,
     /// Set while an administrator acts as this user.
     pub impersonated_by: Option<UserId>,
-    /// Set if the actor is a build: it may read code and nothing else.
+    /// Set if the actor is a build: it may read code and builds, and nothing else.
     pub job_token_scope: Option<JobTokenScope>,
     /// The channel that the ref log records for updates other than pushes.
     pub(crate) ref_update_channel: RefUpdateChannel,
     pub(crate) prefetched: Prefetched,
 }
 
-/// The projects whose code a build may read.
+/// A build that acts with its job token, and the projects whose code and builds it may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobTokenScope {
+    pub build: BuildId,
     /// The build's own project, which it may always read. It may also read public projects.
     pub project: ProjectId,
     /// Whether the build has the rights of the user that it acts as. If so, it may also read projects that this user
@@ -56,6 +68,7 @@ impl CurrentUser {
             account,
             profile: None,
             scopes: Scopes::all(),
+            token_id: None,
             impersonated_by: None,
             job_token_scope: None,
             ref_update_channel: RefUpdateChannel::Api,
@@ -67,7 +80,7 @@ impl CurrentUser {
 impl Actor {
     pub fn role(&self) -> InstanceRole {
         match self {
-            Self::Anonymous(_) => InstanceRole::Anonymous,
+            Self::Anonymous(_) | Self::DeployKey(_) => InstanceRole::Anonymous,
             Self::Operator => InstanceRole::Administrator,
             Self::User(user) => user.account.role(),
         }
@@ -80,7 +93,7 @@ impl Actor {
     pub fn user_id(&self) -> Option<UserId> {
         match self {
             Self::User(user) => Some(user.account.id()),
-            Self::Anonymous(_) | Self::Operator => None,
+            Self::Anonymous(_) | Self::Operator | Self::DeployKey(_) => None,
         }
     }
 
@@ -90,6 +103,7 @@ impl Actor {
             Self::Anonymous(address) => ClientKey::from_address(address.unwrap_or(IpAddr::from([0, 0, 0, 0]))),
             Self::Operator => ClientKey::Operator,
             Self::User(user) => ClientKey::User(user.account.id()),
+            Self::DeployKey(key) => ClientKey::DeployKey(key.id),
         }
     }
 
@@ -97,16 +111,17 @@ impl Actor {
     pub fn job_token_scope(&self) -> Option<JobTokenScope> {
         match self {
             Self::User(user) => user.job_token_scope,
-            Self::Anonymous(_) | Self::Operator => None,
+            Self::Anonymous(_) | Self::Operator | Self::DeployKey(_) => None,
         }
     }
 
-    /// Returns the signed-in user. Fails for anonymous requests and for the command line.
+    /// Returns the signed-in user. Fails for anonymous requests, for deploy keys and for the command line.
     pub fn current_user(&self) -> Result<&CurrentUser> {
         match self {
             Self::User(user) => Ok(user),
             Self::Anonymous(_) => Err(Error::Unauthenticated),
             Self::Operator => Err(Error::Forbidden(Some("The command line has no user account"))),
+            Self::DeployKey(_) => Err(Error::Forbidden(Some("A deploy key has no user account"))),
         }
     }
 
@@ -114,7 +129,7 @@ impl Actor {
     pub(crate) fn prefetched(&self) -> Option<&Prefetched> {
         match self {
             Self::User(user) => Some(&user.prefetched),
-            Self::Anonymous(_) | Self::Operator => None,
+            Self::Anonymous(_) | Self::Operator | Self::DeployKey(_) => None,
         }
     }
 
@@ -122,7 +137,7 @@ impl Actor {
     pub(crate) fn access_denied(&self) -> Error {
         match self {
             Self::Anonymous(_) => Error::Unauthenticated,
-            Self::Operator | Self::User(_) => Error::Forbidden(None),
+            Self::Operator | Self::User(_) | Self::DeployKey(_) => Error::Forbidden(None),
         }
     }
 }

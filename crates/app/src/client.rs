@@ -9,7 +9,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use holdfast_domain::ids::UserId;
+use holdfast_domain::ids::{SshKeyId, UserId};
 use ipnet::IpNet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -21,6 +21,7 @@ pub enum ClientKey {
     /// The command line and background jobs.
     Operator,
     User(UserId),
+    DeployKey(SshKeyId),
     /// An address as [`client_network`] returns it.
     Address(IpAddr),
 }

@@ -25,6 +25,9 @@ pub enum Error {
     Unprocessable(&'static str),
     #[error("{0}")]
     Conflict(String),
+    /// Other requests updated a branch during every attempt to change it.
+    #[error("The branch is updated too often at the moment; try again")]
+    TooManyUpdates,
     /// The state of a merge request does not allow to merge it.
     #[error("the merge request cannot be merged in its present state")]
     NotMergeable,
@@ -67,6 +70,7 @@ pub enum Resource {
     Board,
     Branch,
     Commit,
+    DeployKey,
     Email,
     File,
     Group,
@@ -104,6 +108,7 @@ impl fmt::Display for Resource {
             Self::Board => f.write_str("Board"),
             Self::Branch => f.write_str("Branch"),
             Self::Commit => f.write_str("Commit"),
+            Self::DeployKey => f.write_str("Deploy Key"),
             Self::Email => f.write_str("Email"),
             Self::File => f.write_str("File"),
             Self::Group => f.write_str("Group"),

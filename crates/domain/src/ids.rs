@@ -52,6 +52,8 @@ ids! {
     IssueId,
     NoteId,
     AwardId,
+    DiscussionId,
+    TodoId,
     MergeRequestId,
     MergeRequestVersionId,
     PipelineId,

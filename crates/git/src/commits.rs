@@ -1,5 +1,6 @@
 //! Lists commits with `git rev-list`, where a list excludes commits, is limited to a path, or begins in its middle.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -65,6 +66,46 @@ pub async fn list(
         }
         is_started = is_started || Some(id) == query.after;
         if found.len() < max_commits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    rev_list::for_each_oid(command, String::new(), LIST_TIMEOUT, visit).await?;
+    Ok(found)
+}
+
+/// Lists the merge commits between a commit and a tip that have the commit as an ancestor, oldest first, at most
+/// `max_commits`. There are none if the tip does not have it as an ancestor.
+pub async fn list_merges_since(
+    git: &Git,
+    repository: &BareRepository,
+    commit: ObjectId,
+    tip: ObjectId,
+    max_commits: usize,
+) -> Result<Vec<ObjectId>> {
+    let command = git.command(repository, "rev-list").args(["--ancestry-path", "--merges", "--reverse"]);
+    let mut found = Vec::new();
+    let visit = |id: ObjectId| {
+        found.push(id);
+        if found.len() < max_commits { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let command = command.arg_range(commit, tip).arg("--");
+    rev_list::for_each_oid(command, String::new(), LIST_TIMEOUT, visit).await?;
+    Ok(found)
+}
+
+/// Returns those of `wanted` that have a commit as an ancestor. The tip must have all of `wanted` as ancestors.
+pub async fn find_descendants(
+    git: &Git,
+    repository: &BareRepository,
+    commit: ObjectId,
+    tip: ObjectId,
+    wanted: &HashSet<ObjectId>,
+) -> Result<HashSet<ObjectId>> {
+    let command = git.command(repository, "rev-list").arg("--ancestry-path").arg_range(commit, tip).arg("--");
+    let mut found = HashSet::new();
+    let visit = |id: ObjectId| {
+        if wanted.contains(&id) {
+            found.insert(id);
+        }
+        if found.len() < wanted.len() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     rev_list::for_each_oid(command, String::new(), LIST_TIMEOUT, visit).await?;
     Ok(found)

@@ -1,5 +1,6 @@
 //! Parses the output of `git diff-tree`: the differences between two trees, one file at a time, in bounded memory.
 
+mod follow;
 mod listing;
 
 use std::collections::VecDeque;
@@ -13,6 +14,7 @@ use crate::lines::{Line, Lines};
 use crate::process::Command;
 use crate::{BareRepository, Error, Git, Result, TreePath};
 
+pub use follow::{FileLine, follow_lines};
 pub use listing::{ChangedLines, DiffListing, DiffSummary, FileSelection, ListedFile};
 
 /// The changes of one file between two trees.

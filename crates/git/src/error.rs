@@ -18,7 +18,7 @@ pub enum Error {
     CommandFailed { command: &'static str, detail: String },
     #[error("git {command} exceeded its time limit of {} s", .after.as_secs())]
     TimedOut { command: &'static str, after: Duration },
-    /// The peer violated the protocol or a limit, or git wrote unexpected output.
+    /// The peer violated the protocol or a limit.
     #[error("{0}")]
     Protocol(String),
     #[error("object {0} cannot be read")]
@@ -30,6 +30,19 @@ pub enum Error {
 impl Error {
     pub fn protocol(text: impl Into<String>) -> Self {
         Self::Protocol(text.into())
+    }
+
+    /// Returns the error of a git command that ended successfully, but did not do what it should. No client is the cause.
+    pub fn unexpected_output(command: &'static str, detail: &str) -> Self {
+        Self::CommandFailed { command, detail: detail.to_owned() }
+    }
+
+    /// Returns what git found wrong with an object, if that is the reason why it failed.
+    pub fn malformed_object(&self) -> Option<&str> {
+        match self {
+            Self::CommandFailed { detail, .. } if detail.starts_with("object ") => Some(detail),
+            _ => None,
+        }
     }
 
     /// Returns whether the disk is full, as seen by this process or by git.

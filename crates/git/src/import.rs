@@ -130,7 +130,8 @@ pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<Fet
         let mut parts = line.splitn(3, |byte| *byte == b' ');
         let mut next = || parts.next().unwrap_or_default();
         let (id, peeled, name) = (next(), next(), next());
-        let id = ObjectId::from_hex(id).map_err(|_| Error::protocol("git for-each-ref did not print an object id"))?;
+        let id = ObjectId::from_hex(id)
+            .map_err(|_| Error::unexpected_output("for-each-ref", "it did not print an object id"))?;
         match RefName::parse(name) {
             Ok(name) => refs.accepted.push((name, RefTarget { id, peeled: ObjectId::from_hex(peeled).ok() })),
             Err(_) => refs.rejected += 1,

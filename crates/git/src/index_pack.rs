@@ -138,7 +138,7 @@ pub async fn receive(
     process.wait_success(&stderr_tail).await.map_err(|error| explain_limit(error, limits))?;
     let checksum = name.split_whitespace().last().unwrap_or_default().to_owned();
     if !matches!(checksum.len(), 40 | 64) || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
-        return Err(Error::protocol("git index-pack did not print the name of the pack"));
+        return Err(Error::unexpected_output("index-pack", "it did not print the name of the pack"));
     }
     let pack = IndexedPack::new(quarantine.repository().pack_dir().join(format!("pack-{checksum}")), checksum);
     // Clients send a pack without objects if they push a ref to an existing object.

@@ -41,7 +41,7 @@ pub async fn merge_commits(git: &Git, quarantine: &Quarantine, ours: ObjectId, t
     };
     let mut parts = output.split(|byte| *byte == 0);
     let tree = ObjectId::from_hex(parts.next().unwrap_or_default());
-    let tree = tree.map_err(|_| Error::protocol("git merge-tree did not print the id of a tree"))?;
+    let tree = tree.map_err(|_| Error::unexpected_output("merge-tree", "it did not print the id of a tree"))?;
     if is_clean {
         return Ok(Merge::Tree(tree));
     }

@@ -76,5 +76,5 @@ pub(crate) async fn write_pack(
     }
     let output = command.arg_path(&directory.join("pack")).run(input.as_bytes(), 4096, PACK_TIMEOUT).await?;
     let pack = open_written_pack(&output, &directory)?;
-    pack.ok_or_else(|| Error::protocol("git pack-objects did not print the name of the pack"))
+    pack.ok_or_else(|| Error::unexpected_output("pack-objects", "it did not print the name of the pack"))
 }

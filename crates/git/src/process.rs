@@ -183,8 +183,13 @@ impl Command {
 
     /// Adds `--` and the path of a file or directory in the repository, which git reads literally. It must be the last
     /// argument.
-    pub fn arg_tree_path(mut self, path: &TreePath) -> Self {
-        self.inner.env("GIT_LITERAL_PATHSPECS", "1").arg("--").arg(path.as_str());
+    pub fn arg_tree_path(self, path: &TreePath) -> Self {
+        self.arg("--").tree_paths(&[path])
+    }
+
+    /// Adds paths after an argument `--`. Git reads them literally.
+    pub fn tree_paths(mut self, paths: &[&TreePath]) -> Self {
+        self.inner.env("GIT_LITERAL_PATHSPECS", "1").args(paths.iter().map(|path| path.as_str()));
         self
     }
 

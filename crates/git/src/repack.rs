@@ -124,7 +124,7 @@ pub(crate) fn open_written_pack(output: &[u8], directory: &Path) -> Result<Optio
     let Some(checksum) = text.lines().next().filter(|line| !line.is_empty()) else { return Ok(None) };
     let stem = directory.join(format!("pack-{checksum}"));
     if !stem.with_extension(PackFile::Index.extension()).exists() {
-        return Err(Error::protocol("git pack-objects did not print the name of the pack"));
+        return Err(Error::unexpected_output("pack-objects", "it did not print the name of the pack"));
     }
     Ok(Some(IndexedPack::new(stem, checksum.to_owned())))
 }

@@ -23,16 +23,20 @@ use futures_util::future::BoxFuture;
 use holdfast_app::accounts::authentication::{Credentials, authenticate};
 use holdfast_app::client::ClientKey;
 use holdfast_app::large_response::MAX_SMALL_BYTES;
+use holdfast_app::merge_requests::merge_request;
 use holdfast_app::namespaces::group::GroupRef;
+use holdfast_app::planning::issue;
 use holdfast_app::prefetched::RequestTarget;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::{Actor, App};
 use holdfast_domain::accounts::Scope;
+use holdfast_domain::ids::{IssueId, MergeRequestId};
 use holdfast_domain::page::PageRequest;
 use holdfast_domain::policy::InstanceAction;
 use holdfast_http_core::{PermittedBody, body, client_address};
 use hyper::body::Body as _;
 
+use crate::api_version::ApiVersion;
 use crate::error::ApiError;
 use crate::params::{self, FromValue, ParamSet, RawParams};
 use crate::response::{ApiResponse, BodyBytes, ResponseContext};
@@ -56,6 +60,16 @@ impl RequestContext {
 
     pub fn site(&self) -> &InstanceUrls {
         &self.context.site
+    }
+
+    /// Returns the id of an issue by its number within the project.
+    pub async fn issue_id(&self, project: &ProjectRef, iid: i64) -> Result<IssueId, ApiError> {
+        Ok(issue::find_id(self.app(), &self.actor, project, iid).await?)
+    }
+
+    /// Returns the id of a merge request by its number within the target project.
+    pub async fn merge_request_id(&self, project: &ProjectRef, iid: i64) -> Result<MergeRequestId, ApiError> {
+        Ok(merge_request::find_id(self.app(), &self.actor, project, iid).await?)
     }
 }
 
@@ -106,10 +120,21 @@ impl BoxedEndpoint {
     }
 }
 
+/// What the shared checks of a route depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct RouteChecks {
+    pub version: ApiVersion,
+    pub access: Access,
+    /// The scope that a token needs.
+    pub scope: Scope,
+    /// Whether a running build can authenticate with its job token.
+    pub accepts_job_token: bool,
+}
+
 /// Runs the shared checks for a request and calls the endpoint of its route.
 pub(crate) async fn dispatch(
     context: Arc<Context>,
-    access: Access,
+    checks: RouteChecks,
     endpoint: Arc<BoxedEndpoint>,
     path: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
@@ -118,12 +143,11 @@ pub(crate) async fn dispatch(
         let Ok(path) = path else { return Err(ApiError::route_not_found()) };
         let (parts, body) = request.into_parts();
         let mut raw = RawParams::from_path_and_query(&parts, &path)?;
-        let scope = required_scope(&parts.method, parts.uri.path());
-        let target = request_target(access, &parts.method, &raw);
+        let target = request_target(checks.access, &parts.method, &raw);
         let (raw, actor, _permit) = if endpoint.takes_file {
             // Uploads are large, so the client authenticates before the body is read, and a permit bounds how many are
             // in memory.
-            let actor = match authenticate_request(&context, access, scope, target.as_ref(), &parts, &raw).await? {
+            let actor = match authenticate_request(&context, checks, target.as_ref(), &parts, &raw).await? {
                 actor @ Actor::User(_) => actor,
                 _ => return Err(holdfast_app::Error::Unauthenticated.into()),
             };
@@ -137,9 +161,9 @@ pub(crate) async fn dispatch(
             (raw, actor, Some(permit))
         } else {
             // An invalid token in the header or the query is rejected before the body is read.
-            let presented = identity(&credentials(access, &parts, &raw));
+            let presented = identity(&credentials(checks, &parts, &raw));
             let actor = match presented.0 {
-                Some(_) => Some(authenticate_request(&context, access, scope, target.as_ref(), &parts, &raw).await?),
+                Some(_) => Some(authenticate_request(&context, checks, target.as_ref(), &parts, &raw).await?),
                 None => None,
             };
             let client = actor
@@ -149,12 +173,12 @@ pub(crate) async fn dispatch(
             raw.read_body(&parts, body).await?;
             // The body may contain another token, or another user to act as.
             let actor = match actor {
-                Some(actor) if presented == identity(&credentials(access, &parts, &raw)) => actor,
-                _ => authenticate_request(&context, access, scope, target.as_ref(), &parts, &raw).await?,
+                Some(actor) if presented == identity(&credentials(checks, &parts, &raw)) => actor,
+                _ => authenticate_request(&context, checks, target.as_ref(), &parts, &raw).await?,
             };
             (raw, actor, permit)
         };
-        if matches!(actor, Actor::Anonymous(_)) && !access.is_open_to_anonymous() {
+        if matches!(actor, Actor::Anonymous(_)) && !checks.access.is_open_to_anonymous() {
             return Err(holdfast_app::Error::Unauthenticated.into());
         }
 
@@ -188,7 +212,7 @@ pub(crate) async fn dispatch(
         };
         Ok(response.map(|body| Body::new(PermittedBody::new(body, permit))))
     };
-    attempt.await.unwrap_or_else(ApiError::into_response)
+    attempt.await.unwrap_or_else(|error: ApiError| error.for_version(checks.version).into_response())
 }
 
 /// Calls the endpoint and presents its result.
@@ -218,20 +242,35 @@ fn bytes_in_memory(response: &Response) -> u64 {
 }
 
 /// Returns the credentials of a request, as far as it has been read.
-fn credentials<'a>(access: Access, parts: &'a Parts, raw: &'a RawParams) -> Credentials<'a> {
+fn credentials<'a>(checks: RouteChecks, parts: &'a Parts, raw: &'a RawParams) -> Credentials<'a> {
     // A header that is not text is no valid token, but it must not count as absent.
     let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let address = Some(client_address::from_extensions(parts));
-    match access {
-        Access::Anyone => Credentials { address, ..Credentials::default() },
-        _ => Credentials {
-            token: raw.text("private_token").or_else(|| header("private-token")),
-            sudo: raw.text("sudo").or_else(|| header("sudo")),
-            needs_profile: access == Access::Instance(InstanceAction::ManageOwnAccount),
-            target: None,
-            address,
-        },
+    if checks.access == Access::Anyone {
+        return Credentials { address, ..Credentials::default() };
     }
+    let private_token = raw.text("private_token").or_else(|| header("private-token"));
+    let bearer_token = || raw.text("access_token").or_else(|| header("authorization").and_then(parse_bearer));
+    let token = match checks.version {
+        ApiVersion::V3 => private_token,
+        ApiVersion::V4 => private_token.or_else(bearer_token),
+    };
+    let job_token = || raw.text("job_token").or_else(|| header("job-token"));
+    Credentials {
+        token,
+        job_token: if checks.accepts_job_token && token.is_none() { job_token() } else { None },
+        sudo: raw.text("sudo").or_else(|| header("sudo")),
+        needs_profile: checks.access == Access::Instance(InstanceAction::ManageOwnAccount),
+        target: None,
+        address,
+    }
+}
+
+/// Returns the token of an `Authorization` header of the type `Bearer`. Other types count as absent, because proxies in
+/// front of this server may use them.
+fn parse_bearer(header: &str) -> Option<&str> {
+    let (scheme, token) = header.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// Returns the project or group that a request names in its path, if it should be read together with the token. A write
@@ -248,20 +287,19 @@ fn request_target(access: Access, method: &Method, raw: &RawParams) -> Option<Re
 }
 
 fn identity(credentials: &Credentials<'_>) -> (Option<String>, Option<String>) {
-    (credentials.token.map(str::to_owned), credentials.sudo.map(str::to_owned))
+    (credentials.token.or(credentials.job_token).map(str::to_owned), credentials.sudo.map(str::to_owned))
 }
 
 /// Authenticates a request and applies the rate limits.
 pub(crate) async fn authenticate_request(
     context: &Context,
-    access: Access,
-    scope: Scope,
+    checks: RouteChecks,
     target: Option<&RequestTarget>,
     parts: &Parts,
     raw: &RawParams,
 ) -> Result<Actor, ApiError> {
-    let credentials = Credentials { target, ..credentials(access, parts, raw) };
-    let actor = authenticate(&context.app, credentials, scope).await;
+    let credentials = Credentials { target, ..credentials(checks, parts, raw) };
+    let actor = authenticate(&context.app, credentials, checks.scope).await;
     if let Ok(Actor::User(current_user)) = &actor {
         let span = tracing::Span::current();
         span.record("user", current_user.account.id().get());
@@ -271,14 +309,6 @@ pub(crate) async fn authenticate_request(
     }
     context.limits.count_request(actor.as_ref().ok(), client_address::from_extensions(parts))?;
     Ok(actor?)
-}
-
-/// Returns the scope that a token needs; `path` is relative to `/api/v3`. Reading users has a scope of its own, which
-/// does not include their events in projects.
-fn required_scope(method: &Method, path: &str) -> Scope {
-    let area = path.split('/').nth(1);
-    let is_account = matches!(area, Some("user" | "users")) && !path.ends_with("/events");
-    if is_read(method) && is_account { Scope::ReadUser } else { Scope::Api }
 }
 
 fn is_read(method: &Method) -> bool {

@@ -8,19 +8,24 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use holdfast_app::Resource;
 use holdfast_domain::Violations;
+use holdfast_domain::accounts::Scope;
 use holdfast_http_core::RequestError;
 use serde_json::{Value, json};
+
+use crate::api_version::ApiVersion;
 
 #[derive(Debug)]
 pub struct ApiError {
     status: StatusCode,
     body: Value,
     retry_after: Option<u64>,
+    /// The status and the body in version 4 of the API, if they differ.
+    in_v4: Option<Box<(StatusCode, Value)>>,
 }
 
 impl ApiError {
     fn new(status: StatusCode, body: Value) -> Self {
-        Self { status, body, retry_after: None }
+        Self { status, body, retry_after: None, in_v4: None }
     }
 
     /// Returns an error with the body `{"message": …}`, the form of most errors.
@@ -33,8 +38,32 @@ impl ApiError {
         Self::new(status, json!({ "error": error.into() }))
     }
 
+    /// Returns the error with the status and the body that this version of the API has for it.
+    pub fn for_version(self, version: ApiVersion) -> Self {
+        match (version, self.in_v4) {
+            (ApiVersion::V4, Some(differing)) => {
+                let (status, body) = *differing;
+                Self { status, body, retry_after: self.retry_after, in_v4: None }
+            }
+            (_, in_v4) => Self { in_v4, ..self },
+        }
+    }
+
+    fn with_v4(self, in_v4: Self) -> Self {
+        Self { in_v4: Some(Box::new((in_v4.status, in_v4.body))), ..self }
+    }
+
     pub fn route_not_found() -> Self {
         Self::error(StatusCode::NOT_FOUND, "404 Not Found")
+    }
+
+    fn insufficient_scope(needed: &str) -> Self {
+        let body = json!({
+            "error": "insufficient_scope",
+            "error_description": "The request requires higher privileges than provided by the access token.",
+            "scope": needed,
+        });
+        Self::new(StatusCode::FORBIDDEN, body)
     }
 
     pub fn too_large() -> Self {
@@ -119,18 +148,16 @@ impl From<holdfast_app::Error> for ApiError {
         use holdfast_app::Error;
         match error {
             Error::Unauthenticated => Self::message(StatusCode::UNAUTHORIZED, "401 Unauthorized"),
-            Error::InsufficientScope { needed } => Self::new(
-                StatusCode::FORBIDDEN,
-                json!({
-                    "error": "insufficient_scope",
-                    "error_description": "The request requires higher privileges than provided by the access token.",
-                    "scope": needed,
-                }),
-            ),
+            // Clients of version 3 know no scope for reading.
+            Error::InsufficientScope { needed } if needed == Scope::ReadApi.as_str() => {
+                Self::insufficient_scope(Scope::Api.as_str()).with_v4(Self::insufficient_scope(needed))
+            }
+            Error::InsufficientScope { needed } => Self::insufficient_scope(needed),
             Error::Forbidden(None) => Self::message(StatusCode::FORBIDDEN, "403 Forbidden"),
-            // Two spaces, as existing clients expect.
+            // Two spaces, as clients of version 3 expect.
             Error::Forbidden(Some(reason)) => {
                 Self::message(StatusCode::FORBIDDEN, format!("403 Forbidden  - {reason}"))
+                    .with_v4(Self::message(StatusCode::FORBIDDEN, format!("403 Forbidden - {reason}")))
             }
             Error::NotFound(Resource::Record) => Self::message(StatusCode::NOT_FOUND, "404 Not found"),
             Error::NotFound(Resource::Literal(text)) => Self::message(StatusCode::NOT_FOUND, text),
@@ -139,8 +166,11 @@ impl From<holdfast_app::Error> for ApiError {
             Error::Unprocessable(text) => Self::message(StatusCode::UNPROCESSABLE_ENTITY, text),
             Error::Conflict(text) => Self::message(StatusCode::CONFLICT, text),
             Error::NotMergeable => Self::message(StatusCode::METHOD_NOT_ALLOWED, "405 Method Not Allowed"),
-            Error::MergeConflict => Self::message(StatusCode::NOT_ACCEPTABLE, "Branch cannot be merged"),
-            pruned @ Error::PrunedConcurrently => Self::message(StatusCode::CONFLICT, pruned.to_string()),
+            Error::MergeConflict => Self::message(StatusCode::NOT_ACCEPTABLE, "Branch cannot be merged")
+                .with_v4(Self::message(StatusCode::UNPROCESSABLE_ENTITY, "Branch cannot be merged")),
+            error @ (Error::PrunedConcurrently | Error::TooManyUpdates) => {
+                Self::message(StatusCode::CONFLICT, error.to_string())
+            }
             Error::Rejected(text) => Self::message(StatusCode::BAD_REQUEST, text),
             Error::RejectedWith(text) => Self::message(StatusCode::BAD_REQUEST, json!({ "error": text })),
             // A list, as existing clients expect.

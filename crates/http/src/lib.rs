@@ -3,6 +3,7 @@
 //! A handler extracts its parameters, calls one use case and presents the result. Only this crate chooses status codes.
 
 pub mod api;
+mod api_version;
 mod dispatch;
 pub mod error;
 mod git;
@@ -32,6 +33,7 @@ use holdfast_http_core::middleware::{ServiceContext, enforce_timeout, trace_requ
 use tower::ServiceExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use api_version::ApiVersion;
 pub use dispatch::RequestContext;
 pub use holdfast_domain::InstanceUrls;
 pub use holdfast_http_core::{Access, Connections, Limits, RequestLimits, choice, params};
@@ -137,19 +139,24 @@ fn new_context(app: Arc<App>, limits: Arc<RequestLimits>) -> Arc<Context> {
 
 /// Returns the routes of the API, of git over HTTP, of runners and of health checks.
 fn api_router(context: &Arc<Context>) -> Router<Arc<Context>> {
-    let routes = api::v3::routes();
-    let document = Arc::new(openapi::render(routes.list(), &context.site));
-    let api = routes
-        .into_router()
-        .route("/openapi.json", get(move || openapi::serve(document.clone())))
-        .layer(from_fn_with_state(context.service.clone(), enforce_timeout));
     Router::new()
-        .nest("/api/v3", api)
+        .nest(ApiVersion::V3.prefix(), version_router(context, ApiVersion::V3))
+        .nest(ApiVersion::V4.prefix(), version_router(context, ApiVersion::V4))
         .merge(openapi::docs_router())
         .merge(git::router())
         .merge(runner::router(context))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))
+}
+
+/// Returns the routes of one version of the API, and its OpenAPI document.
+fn version_router(context: &Arc<Context>, version: ApiVersion) -> Router<Arc<Context>> {
+    let routes = api::routes(version);
+    let document = Arc::new(openapi::render(routes.list(), version, &context.site));
+    routes
+        .into_router()
+        .route("/openapi.json", get(move || openapi::serve(document.clone())))
+        .layer(from_fn_with_state(context.service.clone(), enforce_timeout))
 }
 
 /// Adds the middleware that all requests pass.

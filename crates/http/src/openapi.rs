@@ -16,16 +16,18 @@ use utoipa::openapi::{
 };
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::routes::{Route, brace_path_params};
+use crate::api_version::ApiVersion;
+use crate::routes::{Route, brace_path_params, param_name};
 use crate::{Access, Context, InstanceUrls};
 
 const TOKEN: &str = "token";
+const JOB_TOKEN: &str = "job_token";
 
 /// The serialized OpenAPI document. It is rendered once.
 pub struct Document(String);
 
-pub fn render(routes: &[Route], site: &InstanceUrls) -> Document {
-    let openapi = build(routes, site);
+pub fn render(routes: &[Route], version: ApiVersion, site: &InstanceUrls) -> Document {
+    let openapi = build(routes, version, site);
     Document(openapi.to_pretty_json().expect("the document has only values that JSON can represent"))
 }
 
@@ -39,10 +41,10 @@ pub async fn serve(document: Arc<Document>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], document.0.clone())
 }
 
-/// Returns the routes of the page that displays the document. Its assets are part of the binary.
+/// Returns the routes of the page that displays the documents of all versions. Its assets are part of the binary.
 pub(crate) fn docs_router() -> axum::Router<Arc<Context>> {
-    let page: axum::Router<Arc<Context>> =
-        SwaggerUi::new("/api/docs").config(Config::from("/api/v3/openapi.json")).into();
+    let documents = ["/api/v4/openapi.json", "/api/v3/openapi.json"];
+    let page: axum::Router<Arc<Context>> = SwaggerUi::new("/api/docs").config(Config::new(documents)).into();
     page.layer(map_response(async |mut response: Response| {
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
         response
@@ -54,10 +56,11 @@ pub(crate) fn docs_router() -> axum::Router<Arc<Context>> {
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-fn build(routes: &[Route], site: &InstanceUrls) -> OpenApi {
+fn build(routes: &[Route], version: ApiVersion, site: &InstanceUrls) -> OpenApi {
     let mut paths = Paths::new();
     let mut components = ComponentsBuilder::new()
         .security_scheme(TOKEN, SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("PRIVATE-TOKEN"))))
+        .security_scheme(JOB_TOKEN, SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new("JOB-TOKEN"))))
         .schema("Error", error_schema());
     for route in routes {
         for (name, schema) in &route.schemas {
@@ -68,11 +71,14 @@ fn build(routes: &[Route], site: &InstanceUrls) -> OpenApi {
     let info = InfoBuilder::new()
         .title("Holdfast")
         .version(env!("CARGO_PKG_VERSION"))
-        .description(Some("Git hosting server: REST API, version 3."))
+        .description(Some(match version {
+            ApiVersion::V3 => "Git hosting server: REST API, version 3.",
+            ApiVersion::V4 => "Git hosting server: REST API, version 4.",
+        }))
         .license(Some(LicenseBuilder::new().name("Apache-2.0").build()));
     OpenApiBuilder::new()
         .info(info)
-        .servers(Some([ServerBuilder::new().url(site.url("/api/v3")).build()]))
+        .servers(Some([ServerBuilder::new().url(site.url(version.prefix())).build()]))
         .paths(paths)
         .components(Some(components.build()))
         .build()
@@ -104,10 +110,13 @@ fn operation(route: &Route) -> OperationBuilder {
     if route.access != Access::Anyone {
         operation = operation.security(SecurityRequirement::new(TOKEN, Vec::<String>::new()));
     }
+    if route.accepts_job_token {
+        operation = operation.security(SecurityRequirement::new(JOB_TOKEN, Vec::<String>::new()));
+    }
     if route.access.is_open_to_anonymous() {
         operation = operation.security(SecurityRequirement::default());
     }
-    let has_body = matches!(route.method, Method::POST | Method::PUT);
+    let has_body = matches!(route.method, Method::POST | Method::PUT | Method::PATCH);
     let (path_params, other_params): (Vec<_>, Vec<_>) =
         route.params.iter().partition(|param| is_in_path(route, param.name));
     for param in path_params {
@@ -169,12 +178,12 @@ fn operation(route: &Route) -> OperationBuilder {
 }
 
 fn is_in_path(route: &Route, name: &str) -> bool {
-    route.path.split('/').any(|part| part.strip_prefix(':') == Some(name))
+    route.path.split('/').any(|part| param_name(part) == Some(name))
 }
 
 /// Returns the operation id of a route, such as `get_users_id_keys` for `GET /users/:id/keys`.
 fn operation_id(route: &Route) -> String {
-    format!("{}{}", route.method.as_str().to_lowercase(), route.path.replace(['/', '.'], "_").replace(':', ""))
+    format!("{}{}", route.method.as_str().to_lowercase(), route.path.replace(['/', '.'], "_").replace([':', '*'], ""))
 }
 
 fn parameter(
@@ -213,6 +222,7 @@ fn http_method(method: &Method) -> HttpMethod {
     match *method {
         Method::POST => HttpMethod::Post,
         Method::PUT => HttpMethod::Put,
+        Method::PATCH => HttpMethod::Patch,
         Method::DELETE => HttpMethod::Delete,
         _ => HttpMethod::Get,
     }

@@ -1,6 +1,7 @@
 //! Response types of endpoints. The type determines the status and the schema, so that no endpoint can omit either.
 
 use std::io;
+use std::marker::PhantomData;
 
 use axum::Json;
 use axum::body::Body as HttpBody;
@@ -8,7 +9,8 @@ use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LINK};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{Stream, StreamExt};
 use holdfast_app::large_response::MAX_SMALL_BYTES;
 use holdfast_domain::page::Page;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -106,6 +108,7 @@ pub struct NoContent;
 
 impl ApiResponse for NoContent {
     const STATUS: StatusCode = StatusCode::NO_CONTENT;
+    const CONTENT_TYPES: &'static [&'static str] = &[];
 
     fn schema() -> RefOr<Schema> {
         <()>::schema()
@@ -115,6 +118,109 @@ impl ApiResponse for NoContent {
 
     fn respond(self, _: &ResponseContext<'_>) -> Response {
         Self::STATUS.into_response()
+    }
+}
+
+/// A response with status 202: the work continues in the background.
+pub struct Accepted;
+
+/// The body of a response with status 202.
+#[derive(Serialize, ToSchema)]
+pub struct AcceptedBody {
+    pub message: &'static str,
+}
+
+impl ApiResponse for Accepted {
+    const STATUS: StatusCode = StatusCode::ACCEPTED;
+
+    fn schema() -> RefOr<Schema> {
+        AcceptedBody::schema()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        AcceptedBody::schemas(into);
+    }
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        (Self::STATUS, Json(AcceptedBody { message: "202 Accepted" })).into_response()
+    }
+}
+
+/// A part of a list that begins after a key, with the key of the next part. Unlike numbered pages, parts cost the same
+/// however far the list was read, and no item is missed or repeated while the list changes.
+pub struct KeysetPage<T> {
+    pub items: Vec<T>,
+    /// The query parameter and its value with which the next part begins. None at the end of the list.
+    pub next: Option<(&'static str, String)>,
+}
+
+/// A response with a numbered page of a list, or with a part that begins after a key.
+pub enum ListBody<T> {
+    Page(Page<T>),
+    Keyset(KeysetPage<T>),
+}
+
+impl<T: Serialize + ToSchema + Send + 'static> ApiResponse for ListBody<T> {
+    const STATUS: StatusCode = StatusCode::OK;
+    const IS_LIST: bool = true;
+
+    fn schema() -> RefOr<Schema> {
+        PageBody::<T>::schema()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(into);
+    }
+
+    fn respond(self, context: &ResponseContext<'_>) -> Response {
+        let (items, headers) = match self {
+            Self::Page(page) => return PageBody(page).respond(context),
+            Self::Keyset(KeysetPage { items, next }) => (items, next.map(|next| next_link(context, &next))),
+        };
+        list_response(items, headers.unwrap_or_default())
+    }
+}
+
+/// Returns a header with the link to the part of a list that begins with this parameter.
+fn next_link(context: &ResponseContext<'_>, (name, value): &(&'static str, String)) -> HeaderMap {
+    let link = format!("<{}>; rel=\"next\"", context.url_with(&[(name, value.clone())], &["page"]));
+    HeaderMap::from_iter(HeaderValue::from_str(&link).ok().map(|link| (LINK, link)))
+}
+
+fn list_response<T: Serialize + Send + 'static>(items: Vec<T>, mut headers: HeaderMap) -> Response {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let (body, bytes) = list_body(items);
+    let mut response = (StatusCode::OK, headers, body).into_response();
+    response.extensions_mut().insert(BodyBytes(bytes));
+    response
+}
+
+/// A response with a JSON body that is computed while it is sent.
+pub struct StreamedBody<T> {
+    stream: BoxStream<'static, io::Result<Bytes>>,
+    schema: PhantomData<fn() -> T>,
+}
+
+impl<T> StreamedBody<T> {
+    pub fn new(stream: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
+        Self { stream: stream.boxed(), schema: PhantomData }
+    }
+}
+
+impl<T: ToSchema> ApiResponse for StreamedBody<T> {
+    const STATUS: StatusCode = StatusCode::OK;
+
+    fn schema() -> RefOr<Schema> {
+        T::schema()
+    }
+
+    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
+        T::schemas(into);
+    }
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        let json = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        (Self::STATUS, [json], HttpBody::from_stream(self.stream)).into_response()
     }
 }
 
@@ -134,12 +240,8 @@ impl<T: Serialize + ToSchema + Send + 'static> ApiResponse for PageBody<T> {
     }
 
     fn respond(self, context: &ResponseContext<'_>) -> Response {
-        let mut headers = page_headers(&self.0, context);
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let (body, bytes) = list_body(self.0.items);
-        let mut response = (Self::STATUS, headers, body).into_response();
-        response.extensions_mut().insert(BodyBytes(bytes));
-        response
+        let headers = page_headers(&self.0, context);
+        list_response(self.0.items, headers)
     }
 }
 
@@ -252,17 +354,29 @@ fn page_headers<T>(page: &Page<T>, context: &ResponseContext<'_>) -> HeaderMap {
 /// The characters to encode: all but the unreserved characters of a URL.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Returns the URL of the request with another page number. Tokens are left out, because links end up in logs.
+/// Returns the URL of the request with another page number.
 fn page_url(context: &ResponseContext<'_>, number: i64, size: i64) -> String {
-    let omitted = ["page", "per_page", "private_token", "sudo"];
-    let mut query: Vec<(String, String)> =
-        context.query.iter().filter(|(name, _)| !omitted.contains(&name.as_str())).cloned().collect();
-    query.push(("page".into(), number.to_string()));
-    query.push(("per_page".into(), size.to_string()));
-    query.sort();
-    let encode = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
-    let query: Vec<String> = query.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
-    format!("{}?{}", context.url, query.join("&"))
+    context.url_with(&[("page", number.to_string()), ("per_page", size.to_string())], &[])
+}
+
+/// The parameters that are left out of links, because links end up in logs.
+const SECRET_PARAMETERS: [&str; 5] = ["private_token", "access_token", "job_token", "token", "sudo"];
+
+impl ResponseContext<'_> {
+    /// Returns the URL of the request with these parameters instead of its own of the same names, and without the omitted
+    /// and the secret ones.
+    fn url_with(&self, changed: &[(&str, String)], omitted: &[&str]) -> String {
+        let is_kept = |name: &str| {
+            !SECRET_PARAMETERS.contains(&name) && !omitted.contains(&name) && !changed.iter().any(|it| it.0 == name)
+        };
+        let kept = self.query.iter().filter(|(name, _)| is_kept(name)).map(|(name, value)| (name.as_str(), value));
+        let mut query: Vec<(&str, &String)> = kept.chain(changed.iter().map(|(name, value)| (*name, value))).collect();
+        query.sort();
+        let encode = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
+        let query: Vec<String> =
+            query.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+        format!("{}?{}", self.url, query.join("&"))
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{OCTET_STREAM, UserContent};
 use tower::ServiceExt as _;
 
-use crate::dispatch::authenticate_request;
+use crate::api_version::ApiVersion;
+use crate::dispatch::{RouteChecks, authenticate_request};
 use crate::error::ApiError;
 use crate::params::RawParams;
 use crate::{Access, Context, params};
@@ -61,7 +62,8 @@ pub async fn serve(State(context): State<Arc<Context>>, path: PathParams, reques
         let path = path.map_err(|_| ApiError::route_not_found())?;
         let raw = RawParams::from_path_and_query(&parts, &path)?;
         let access = Access::Project(ProjectAction::Read);
-        let actor = authenticate_request(&context, access, Scope::Api, None, &parts, &raw).await?;
+        let checks = RouteChecks { version: ApiVersion::V3, access, scope: Scope::Api, accepts_job_token: false };
+        let actor = authenticate_request(&context, checks, None, &parts, &raw).await?;
         let OneFile { namespace, project, secret, file } = params::read(&raw)?;
         let project = ProjectRef::Path { namespace, project };
         Ok::<_, ApiError>(upload::show(&context.app, &actor, &project, &secret, &file).await?)

@@ -3,6 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use holdfast_app::ci::artifact::ArtifactDownload;
+use holdfast_app::ci::artifact_files::ArtifactFile;
 use holdfast_app::ci::trace::Trace;
 use holdfast_app::repository::browse::archive::{Archive, ArchiveFormat};
 use holdfast_app::repository::browse::blob::Blob;
@@ -96,6 +97,30 @@ impl ApiResponse for ArtifactResponse {
         let mut response = user_content.respond(self.0.content);
         response.headers_mut().insert("content-transfer-encoding", HeaderValue::from_static("binary"));
         response
+    }
+}
+
+/// A response with a file in the artifacts of a build, as an attachment. Browsers save it and do not show it.
+pub struct ArtifactFileResponse(pub ArtifactFile);
+
+impl ApiResponse for ArtifactFileResponse {
+    const STATUS: StatusCode = StatusCode::OK;
+    const CONTENT_TYPES: &'static [&'static str] = &[OCTET_STREAM];
+
+    fn schema() -> RefOr<Schema> {
+        binary_schema()
+    }
+
+    fn schemas(_: &mut Vec<(String, RefOr<Schema>)>) {}
+
+    fn respond(self, _: &ResponseContext<'_>) -> Response {
+        let user_content = UserContent {
+            content_type: OCTET_STREAM,
+            bytes: Some(self.0.bytes),
+            attachment: Some(self.0.file_name),
+            cache_control: "private",
+        };
+        user_content.respond(self.0.content)
     }
 }
 

@@ -13,6 +13,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit, umask};
 
+use command::documents::DocumentedApi;
 use command::{admin, config, documents, runner};
 
 /// jemalloc returns freed memory to the system; with the C library's allocator the process keeps a gigabyte after a few
@@ -76,11 +77,18 @@ enum Command {
     /// Print the routes of the API.
     Routes {
         /// Print the pages of the web interface instead.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "api")]
         pages: bool,
+        /// The version of the API.
+        #[arg(long, value_enum, default_value = "v3")]
+        api: DocumentedApi,
     },
     /// Print the OpenAPI document of the API.
-    Openapi,
+    Openapi {
+        /// The version of the API.
+        #[arg(long, value_enum, default_value = "v3")]
+        api: DocumentedApi,
+    },
     /// Print the permission matrix.
     Permissions,
     /// Print a shell completion script.
@@ -155,9 +163,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Runner(runner) => runner::run(arguments.config.as_deref(), runner),
         Command::RunnerSandbox(_) => unreachable!("main has returned the exit code of the sandbox"),
         Command::Config(config) => config::run(file.as_deref(), &config),
-        Command::Routes { pages: false } => documents::routes(),
-        Command::Routes { pages: true } => documents::pages(),
-        Command::Openapi => documents::openapi(&load()?),
+        Command::Routes { pages: false, api } => documents::routes(api.into()),
+        Command::Routes { pages: true, .. } => documents::pages(),
+        Command::Openapi { api } => documents::openapi(&load()?, api.into()),
         Command::Permissions => documents::permissions(),
         Command::Completions { shell } => documents::completions(Arguments::command(), shell),
         Command::Manual { directory } => documents::manual(Arguments::command(), &directory),

@@ -94,10 +94,14 @@ async fn handle_request(
 }
 
 async fn send_greeting(context: &Context, actor: &Actor, has_terminal: bool, writer: &Writer) -> u32 {
-    let name = actor.current_user().map(|caller| caller.account.summary.username.as_str()).unwrap_or_default();
+    let name = match actor {
+        Actor::User(user) => format!("@{}", user.account.summary.username),
+        Actor::DeployKey(key) => format!("deploy key {}", key.title),
+        Actor::Anonymous(_) | Actor::Operator => String::new(),
+    };
     let no_shell_text = if has_terminal { "This server provides git access only, no shell.\r\n" } else { "" };
     let line_end = if has_terminal { "\r\n" } else { "\n" };
-    let text = format!("Welcome to Holdfast, @{name}!{line_end}{no_shell_text}");
+    let text = format!("Welcome to Holdfast, {name}!{line_end}{no_shell_text}");
     timeout(context.settings.idle_timeout, writer.data_bytes(text)).await.ok();
     if has_terminal { status::UNSUPPORTED } else { status::SUCCESS }
 }
@@ -111,7 +115,11 @@ async fn run(
     writer: &Writer,
 ) -> u32 {
     let user = actor.user_id().map(|id| id.get());
-    let span = tracing::info_span!("ssh", user, service = command.service.name(), path = ?command.path);
+    let deploy_key = match actor {
+        Actor::DeployKey(key) => Some(key.id.get()),
+        Actor::Anonymous(_) | Actor::Operator | Actor::User(_) => None,
+    };
+    let span = tracing::info_span!("ssh", user, deploy_key, service = command.service.name(), path = ?command.path);
     let work = async {
         let started = Instant::now();
         let outcome = service::serve(context, actor, command, version, reader, writer).await;

@@ -109,6 +109,11 @@ impl PushHistory {
         lock(&self.pushes).push(push);
     }
 
+    /// Records a ref update that the server made for a request of the API. It counts as no push.
+    pub fn record_server_update(&self, push: Push) {
+        lock(&self.pushes).push(push);
+    }
+
     /// Returns a copy of all pushes so far.
     pub fn pushes(&self) -> Vec<Push> {
         lock(&self.pushes).clone()

@@ -17,6 +17,7 @@ mod history;
 mod hooks;
 mod killer;
 mod known_refs;
+mod merge_history;
 mod mirror;
 mod node;
 mod push;
@@ -42,6 +43,7 @@ use faults::{Attempt, Faults};
 use git::Git;
 use history::PushHistory;
 use killer::{KillPoint, KillSchedule};
+use merge_history::MergeHistory;
 use node::{Node, Program};
 use report::print_line;
 use rest::{Group, Project, RestClient};
@@ -89,7 +91,7 @@ pub struct Arguments {
     #[arg(long)]
     hooks: bool,
     /// Combine all faults: besides kills, the object store fails, database connections are cut, caches are deleted,
-    /// maintenance commands run, projects are renamed and deleted, and webhooks are delivered.
+    /// maintenance commands run, projects are renamed and deleted, merge requests are accepted, and webhooks are delivered.
     #[arg(long, conflicts_with = "hooks")]
     full: bool,
     /// Shell command that crashes and restarts the database, for --full.
@@ -108,6 +110,7 @@ struct Harness {
     seed: u64,
     nodes: Vec<Arc<Node>>,
     history: PushHistory,
+    merges: MergeHistory,
     git: Git,
     rest: RestClient,
     projects: Mutex<Vec<Project>>,

@@ -42,6 +42,9 @@ pub struct Delivery {
     pub state: String,
 }
 
+/// Number of items of each page of a list.
+const PAGE_SIZE: usize = 100;
+
 /// Returns the path of the hooks of a project, or of the system hooks.
 fn hooks_path(project: Option<i64>) -> String {
     project.map_or_else(|| "/hooks".into(), |project| format!("/projects/{project}/hooks"))
@@ -63,10 +66,40 @@ impl RestClient {
         parse_response(response).await.with_context(|| format!("POST {path} failed"))
     }
 
-    async fn get<T: DeserializeOwned>(&self, node: &Node, path: &str) -> anyhow::Result<T> {
+    pub async fn get<T: DeserializeOwned>(&self, node: &Node, path: &str) -> anyhow::Result<T> {
         let url = format!("http://{}/api/v3{path}", node.address);
         let response = self.client.get(&url).header("PRIVATE-TOKEN", &self.token).send().await?;
         parse_response(response).await.with_context(|| format!("GET {path} failed"))
+    }
+
+    /// Returns the items of all pages of a list.
+    pub async fn list<T: DeserializeOwned>(&self, node: &Node, path: &str) -> anyhow::Result<Vec<T>> {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let mut items = Vec::new();
+        for page in 1.. {
+            let path = format!("{path}{sign}per_page={PAGE_SIZE}&page={page}");
+            let found: Vec<T> = self.get(node, &path).await?;
+            let is_last = found.len() < PAGE_SIZE;
+            items.extend(found);
+            if is_last {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    /// Sends a request, and returns the status and the body of the response.
+    pub async fn send(
+        &self,
+        method: reqwest::Method,
+        node: &Node,
+        path: &str,
+        fields: &[(&str, &str)],
+    ) -> anyhow::Result<(u16, String)> {
+        let url = format!("http://{}/api/v3{path}", node.address);
+        let request = self.client.request(method, &url).header("PRIVATE-TOKEN", &self.token).form(fields);
+        let response = request.send().await?;
+        Ok((response.status().as_u16(), response.text().await?))
     }
 
     pub async fn delete_project(&self, node: &Node, id: i64) -> anyhow::Result<()> {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::faults::Faults;
 use super::git::{Git, MAIN, NewCommit};
 use super::history::{PushHistory, UpdateOutcome};
+use super::merge_history::MergeHistory;
 use super::node::{Node, NodeOptions, Program};
 use super::push::{Expected, RefUpdate, push};
 use super::rest::{Project, RestClient};
@@ -71,6 +72,7 @@ pub async fn prepare(
         seed,
         nodes,
         history: PushHistory::default(),
+        merges: MergeHistory::default(),
         git,
         rest,
         projects: Mutex::default(),

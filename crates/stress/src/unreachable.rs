@@ -10,6 +10,7 @@ use rand::seq::IndexedRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 
 use crate::Harness;
+use crate::merge_history::SOURCE_BRANCH_INFIX;
 use crate::node::Node;
 use crate::wire::{Claims, Wire};
 
@@ -33,7 +34,10 @@ pub async fn check(
     let listed = harness.git.run_local(mirror, &["rev-list", "--objects", "--all"], b"").await?;
     let reachable: HashSet<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
     let mut random = StdRng::seed_from_u64(harness.seed.wrapping_add(project.unsigned_abs()));
-    let unreachable = harness.history.pushed_ids().into_iter().filter(|(_, _, id)| !reachable.contains(id.as_str()));
+    // Heads of merge requests can be fetched as long as the request exists.
+    let is_unreachable =
+        |(_, name, id): &(i64, String, String)| !reachable.contains(id.as_str()) && !name.contains(SOURCE_BRANCH_INFIX);
+    let unreachable = harness.history.pushed_ids().into_iter().filter(is_unreachable);
     let (own, others): (Vec<_>, Vec<_>) = unreachable.partition(|(pushed, ..)| *pushed == project);
     let mut samples: BTreeSet<(String, PathBuf)> = BTreeSet::new();
     for of in [&own, &others] {

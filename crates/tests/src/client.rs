@@ -1,7 +1,9 @@
+use std::sync::LazyLock;
+
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// A client of `/api/v3` with one token, or anonymous.
+/// A client of the API with one token, or anonymous. Paths are relative to `/api/v3`, unless they begin with `/api/`.
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
@@ -38,9 +40,12 @@ pub type Form<'a> = &'a [(&'a str, &'a str)];
 
 impl Client {
     pub(crate) fn new(base: &str, token: Option<&str>) -> Self {
-        // Every request opens a new connection, so tests cannot affect each other through a pooled one.
-        let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
-        Self { http, base_url: base.to_owned(), token: token.map(str::to_owned) }
+        // Every request opens a new connection, so tests cannot affect each other through a pooled one. Building a client
+        // takes longer than most requests.
+        static HTTP: LazyLock<reqwest::Client> = LazyLock::new(|| {
+            reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client")
+        });
+        Self { http: HTTP.clone(), base_url: base.to_owned(), token: token.map(str::to_owned) }
     }
 
     /// Returns a client with the same token for another node, given by host and port.
@@ -56,10 +61,11 @@ impl Client {
         self.token.as_deref()
     }
 
-    /// Returns a request that the test completes and sends; `path` is relative to `/api/v3`.
+    /// Returns a request that the test completes and sends; `path` is relative to `/api/v3`, or begins with `/api/`.
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");
-        let request = self.http.request(method, format!("{}/api/v3{path}", self.base_url));
+        let prefix = if path.starts_with("/api/") { "" } else { "/api/v3" };
+        let request = self.http.request(method, format!("{}{prefix}{path}", self.base_url));
         match &self.token {
             Some(token) => request.header("PRIVATE-TOKEN", token),
             None => request,

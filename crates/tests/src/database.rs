@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, QueryBuilder};
@@ -40,6 +41,19 @@ impl Drop for TestDatabase {
             UNUSED.lock().expect("no thread panics while holding it").push(std::mem::take(&mut self.name));
         }
     }
+}
+
+/// Waits until at least `count` statements of other connections to the same database wait for locks.
+pub async fn wait_for_blocked(connection: &mut PgConnection, count: i64) {
+    let query = "select count(*) from pg_stat_activity \
+         where datname = current_database() and wait_event_type = 'Lock'";
+    let mut interval = tokio::time::interval(Duration::from_millis(5));
+    let wait = async {
+        while sqlx::query_scalar::<_, i64>(query).fetch_one(&mut *connection).await.expect("the activity") < count {
+            interval.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("the statements wait for locks");
 }
 
 /// Creates a database from the template, and deletes those that are no longer used: all together are larger than the

@@ -27,6 +27,8 @@ mod generators;
 mod history;
 #[path = "git_differential/local.rs"]
 mod local;
+#[path = "git_differential/merges.rs"]
+mod merges;
 #[path = "git_differential/pair.rs"]
 mod pair;
 #[path = "git_differential/refs.rs"]
@@ -37,6 +39,8 @@ mod stream;
 mod tar;
 #[path = "git_differential/trees.rs"]
 mod trees;
+#[path = "git_differential/work_tree.rs"]
+mod work_tree;
 #[path = "git_differential/zip.rs"]
 mod zip;
 
@@ -51,6 +55,8 @@ use local::LocalRepository;
 use pair::{Environment, Pair};
 use tokio::task::JoinSet;
 
+/// The comparisons in which the server makes commits.
+const EDITS: [&str; 5] = ["cherry-pick", "commit", "merge", "merge with conflict", "merge of an ancestor"];
 /// Repositories that are checked concurrently, so that one can use the CPU while others wait for the database or git.
 const MAX_CONCURRENT: usize = 4;
 
@@ -87,6 +93,8 @@ async fn responses_match_git() {
     }
     let (cases, kinds) = (environment.cases.load(Ordering::Relaxed), environment.kinds.lock().unwrap());
     println!("{cases} cases in {:.1?}: {kinds:?}", begin.elapsed());
+    let edits: usize = EDITS.iter().filter_map(|kind| kinds.get(kind)).sum();
+    println!("{edits} merges, cherry-picks and edits: 0 differences");
 }
 
 async fn check_repository(environment: &Arc<Environment>, number: u64) {
@@ -118,6 +126,7 @@ async fn check_repository(environment: &Arc<Environment>, number: u64) {
         comparisons::check(&mut pair).await;
     }
     edits::check(&mut pair).await;
+    merges::check(&mut pair).await;
     refs::check_merged(&mut pair).await;
 }
 

@@ -70,7 +70,7 @@ impl CostPermits {
         }
         let (permits, limit) = match actor {
             Actor::User(_) => (&self.users, HEAVY_TIMEOUT),
-            Actor::Anonymous(_) | Actor::Operator => {
+            Actor::Anonymous(_) | Actor::Operator | Actor::DeployKey(_) => {
                 self.anonymous_throttle.check(|| client_network(address).to_string())?;
                 (&self.anonymous, ANONYMOUS_HEAVY_TIMEOUT)
             }

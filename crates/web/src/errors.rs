@@ -88,7 +88,9 @@ fn describe_app_error(error: Error) -> Description {
         refused @ (Error::NotMergeable | Error::MergeConflict) => {
             Description::with_reason(StatusCode::CONFLICT, sentence(&refused.to_string()))
         }
-        pruned @ Error::PrunedConcurrently => Description::with_reason(StatusCode::CONFLICT, pruned.to_string()),
+        error @ (Error::PrunedConcurrently | Error::TooManyUpdates) => {
+            Description::with_reason(StatusCode::CONFLICT, error.to_string())
+        }
         limit @ Error::ProjectLimit(_) => Description::with_reason(StatusCode::FORBIDDEN, sentence(&limit.to_string())),
         invalid @ Error::InvalidHookUrl => {
             Description::with_reason(StatusCode::UNPROCESSABLE_ENTITY, sentence(&invalid.to_string()))

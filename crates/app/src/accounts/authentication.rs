@@ -12,7 +12,7 @@ use holdfast_store::{Connection, authentication};
 use super::job_token;
 use super::secret::digest;
 use super::session;
-use crate::actor::CurrentUser;
+use crate::actor::{CurrentUser, DeployKeyActor};
 use crate::prefetched::{Prefetched, RequestTarget};
 use crate::{Actor, App, Error, Resource, Result};
 
@@ -20,6 +20,8 @@ use crate::{Actor, App, Error, Resource, Result};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credentials<'a> {
     pub token: Option<&'a str>,
+    /// The token of a running build, where one is accepted and no other token was sent.
+    pub job_token: Option<&'a str>,
     /// The id or the username of the user to act as.
     pub sudo: Option<&'a str>,
     /// Whether the request needs the complete user, because it is about the current user's own profile.
@@ -34,6 +36,9 @@ pub struct Credentials<'a> {
 /// expired or owned by a blocked user fails.
 #[crate::boxed]
 pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed: Scope) -> Result<Actor> {
+    if let Some(secret) = credentials.job_token {
+        return job_token::authenticate(app, secret).await;
+    }
     let Some(secret) = credentials.token else { return Ok(Actor::Anonymous(credentials.address)) };
     let mut connection = app.database.connection().await?;
     // An administrator who acts as another user sees the target with the rights of that user.
@@ -43,7 +48,8 @@ pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed
     if !token.scopes.allow(needed) {
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
-    let current_user = CurrentUser { profile, scopes: token.scopes, prefetched, ..CurrentUser::new(account) };
+    let token_id = Some(token.id);
+    let current_user = CurrentUser { profile, scopes: token.scopes, token_id, prefetched, ..CurrentUser::new(account) };
     let Some(sudo_login) = credentials.sudo else { return Ok(Actor::User(Box::new(current_user))) };
     if !current_user.account.admin {
         return Err(Error::Forbidden(Some("Must be admin to use sudo")));
@@ -115,33 +121,39 @@ pub(super) async fn find_credential<C: Credential>(
 /// The username that builds send with their token. It is reserved, so no user can have it.
 const CI_JOB_USERNAME: &str = "gitlab-ci-token";
 
-/// Authenticates a request of git by a username and a password, or by a token in place of either.
+/// Authenticates a request of git by a username and a password, or by a token in place of either. A token needs the scope
+/// `needed`.
 #[crate::boxed]
 pub async fn authenticate_basic(
     app: &App,
     name: &str,
     secret: &str,
+    needed: Scope,
     target: &RequestTarget,
     address: &str,
 ) -> Result<Actor> {
-    if name == CI_JOB_USERNAME {
-        return job_token::authenticate(app, secret).await;
-    }
     let token =
         [secret, name].into_iter().find(|text| TokenKind::ALL.iter().any(|kind| text.starts_with(kind.prefix())));
     if let Some(token) = token {
         let credentials = Credentials { token: Some(token), target: Some(target), ..Credentials::default() };
-        return authenticate(app, credentials, Scope::Api).await;
+        return authenticate(app, credentials, needed).await;
+    }
+    if name == CI_JOB_USERNAME {
+        return job_token::authenticate(app, secret).await;
     }
     let user = session::verify_password(app, name, secret, address).await?;
     Ok(Actor::User(Box::new(CurrentUser::new(user.account()))))
 }
 
-/// Returns the owner of an SSH key. The caller has verified that the client holds the private key.
+/// Returns the owner of an SSH key, or the key itself if it is a deploy key. The caller has verified that the client holds
+/// the private key.
 #[crate::boxed]
 pub async fn authenticate_key(app: &App, fingerprint: &str) -> Result<Actor> {
     let mut connection = app.database.connection().await?;
-    let owner = ssh_key::find_owner(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;
+    let key = ssh_key::find_by_fingerprint(&mut connection, fingerprint).await?.ok_or(Error::Unauthenticated)?;
+    let Some(owner) = key.owner else {
+        return Ok(Actor::DeployKey(DeployKeyActor { id: key.id, title: key.title }));
+    };
     let user = user::find(&mut connection, owner).await?.filter(user::User::is_active);
     let account = user.ok_or(Error::Unauthenticated)?.account();
     Ok(Actor::User(Box::new(CurrentUser::new(account))))

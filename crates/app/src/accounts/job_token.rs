@@ -13,8 +13,8 @@ use crate::{Actor, App, Error, Result};
 ///
 /// - The token is valid while the user who started the build is active. This is the user who retried or played it, or
 ///   else the user of its pipeline. If that user was deleted, the error says so.
-/// - The build has the rights of its pipeline's user, but only to read code, and only in projects that allow it. It is
-///   never an administrator.
+/// - The build has the rights of its pipeline's user, but only to read code and builds, and only in projects that allow
+///   it. It is never an administrator.
 /// - If the pipeline's user is blocked or deleted, and another user started the build, the build may read its own
 ///   project and public projects.
 pub(super) async fn authenticate(app: &App, token: &str) -> Result<Actor> {
@@ -37,7 +37,8 @@ pub(super) async fn authenticate(app: &App, token: &str) -> Result<Actor> {
     };
     let Actor::User(mut current_user) = user else { return Err(Error::Unauthenticated) };
     current_user.account.admin = false;
-    current_user.job_token_scope = Some(JobTokenScope { project: running.project, has_users_rights });
+    let scope = JobTokenScope { build: running.id, project: running.project, has_users_rights };
+    current_user.job_token_scope = Some(scope);
     Ok(Actor::User(current_user))
 }
 

@@ -37,6 +37,14 @@ pub async fn show_own(app: &App, actor: &Actor, id: SshKeyId) -> Result<SshKey> 
 }
 
 #[crate::boxed]
+pub async fn show_for_user(app: &App, actor: &Actor, user: UserId, id: SshKeyId) -> Result<SshKey> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    find_existing(app, user).await?;
+    let found = ssh_key::find(&mut *app.database.connection().await?, user, id).await?;
+    found.ok_or(Error::NotFound(Resource::Key))
+}
+
+#[crate::boxed]
 pub async fn create_own(app: &App, actor: &Actor, title: &str, key: &str) -> Result<SshKey> {
     create(app, &access::authorize_own_account(actor)?.account.summary, title, key).await
 }
@@ -47,21 +55,28 @@ pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, title: &str
     create(app, &find_existing(app, user).await?.summary(), title, key).await
 }
 
-async fn create(app: &App, user: &UserSummary, title: &str, key: &str) -> Result<SshKey> {
+/// Checks the title of a new key, and parses the key.
+pub(crate) fn parse(title: &str, key: &str) -> Result<PublicKey> {
     if title.trim().is_empty() {
         return Err(Violations::single("title", BLANK).into());
     }
     let mut violations = Violations::default();
     violations.check_single_line("title", title);
     violations.into_result()?;
-    let key = PublicKey::parse(key)?;
+    Ok(PublicKey::parse(key)?)
+}
+
+/// Returns the error for a key that a user or a project has. It does not say which.
+pub(crate) fn taken() -> Error {
+    let mut violations = Violations::single("fingerprint", TAKEN);
+    violations.add("key", TAKEN);
+    violations.into()
+}
+
+async fn create(app: &App, user: &UserSummary, title: &str, key: &str) -> Result<SshKey> {
+    let key = parse(title, key)?;
     let now = app.clock.now();
     let mut transaction = app.database.begin().await?;
-    let taken = || {
-        let mut violations = Violations::single("fingerprint", TAKEN);
-        violations.add("key", TAKEN);
-        violations.into()
-    };
     let key = ssh_key::insert(&mut transaction, user.id, title, &key, now).await;
     let key = key.on_constraint("ssh_keys_fingerprint_key", taken)?;
     event::publish(&mut transaction, None, &events::account::key_added(&key, &user.username), now).await?;

@@ -1,18 +1,32 @@
 //! Personal access tokens.
 
-use chrono::{NaiveDate, NaiveTime};
+use chrono::{Days, NaiveDate, NaiveTime};
 use holdfast_domain::Violations;
-use holdfast_domain::accounts::{Scopes, TokenKind};
+use holdfast_domain::accounts::{Scope, Scopes, TokenKind};
 use holdfast_domain::ids::{TokenId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::violations::BLANK;
+use holdfast_store::Connection;
 use holdfast_store::accounts::token::{self, NewToken};
 
-pub use holdfast_store::accounts::token::Token;
+pub use holdfast_store::accounts::token::{Filter, Token};
 
 use super::secret::digest;
+use super::user::find_existing;
+use crate::actor::CurrentUser;
 use crate::{Actor, App, Error, Resource, Result, access};
+
+/// How long a token is valid that replaces another one, if the request names no date. Existing clients expect a week.
+const ROTATED_TOKEN_LIFETIME: Days = Days::new(7);
+
+/// A personal token in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenRef {
+    Id(TokenId),
+    /// The token that the request was sent with.
+    InUse,
+}
 
 #[derive(Clone, Debug)]
 pub struct CreateToken {
@@ -26,16 +40,41 @@ pub struct CreateToken {
 #[crate::boxed]
 pub async fn create_own(app: &App, actor: &Actor, input: CreateToken) -> Result<(Token, String)> {
     let current_user = access::authorize_own_account(actor)?;
-    if Scopes::parse(&input.scopes).is_ok_and(|wanted| !current_user.scopes.is_superset_of(&wanted)) {
-        return Err(Error::Forbidden(Some("The token in use lacks a scope that the new one would have")));
+    if let Ok(wanted) = Scopes::parse(&input.scopes) {
+        ensure_no_wider(current_user, &wanted)?;
     }
     create(app, current_user.account.id(), input).await
 }
 
+/// Creates a token for another user. If it is requested with a token, that one needs the scope `sudo`, and the scopes of the
+/// new one must be a subset of its scopes.
 #[crate::boxed]
 pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, input: CreateToken) -> Result<(Token, String)> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    find_existing(app, user).await?;
+    if let Actor::User(current_user) = actor {
+        ensure_may_act_as(current_user, user)?;
+        if let Ok(wanted) = Scopes::parse(&input.scopes) {
+            ensure_no_wider(current_user, &wanted)?;
+        }
+    }
     create(app, user, input).await
+}
+
+/// Fails if the current user would get a token of another user without the scope to act as one.
+fn ensure_may_act_as(current_user: &CurrentUser, user: UserId) -> Result<()> {
+    if user == current_user.account.id() || current_user.scopes.allow(Scope::Sudo) {
+        return Ok(());
+    }
+    Err(Error::Forbidden(Some("The token in use lacks the scope sudo, which is needed for tokens of other users")))
+}
+
+/// Fails if a new token would have a scope that the token in use lacks.
+fn ensure_no_wider(current_user: &CurrentUser, wanted: &Scopes) -> Result<()> {
+    if current_user.scopes.is_superset_of(wanted) {
+        return Ok(());
+    }
+    Err(Error::Forbidden(Some("The token in use lacks a scope that the new one would have")))
 }
 
 async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, String)> {
@@ -48,32 +87,83 @@ async fn create(app: &App, user: UserId, input: CreateToken) -> Result<(Token, S
     if input.scopes.is_empty() {
         violations.add("scopes", BLANK);
     }
-    if input.expires_at.is_some_and(|end| end <= app.today()) {
+    check_expiry(app, input.expires_at, &mut violations);
+    violations.into_result()?;
+    let scopes = scopes.expect("scopes were parsed if there are no violations");
+    let mut connection = app.database.connection().await?;
+    insert(app, &mut connection, user, &input.name, &scopes, input.expires_at).await
+}
+
+fn check_expiry(app: &App, expires_at: Option<NaiveDate>, violations: &mut Violations) {
+    if expires_at.is_some_and(|end| end <= app.today()) {
         violations.add("expires_at", "must be a day to come");
     }
-    violations.into_result()?;
+}
+
+/// Inserts a token with a new secret, which is returned.
+async fn insert(
+    app: &App,
+    connection: &mut Connection,
+    user: UserId,
+    name: &str,
+    scopes: &Scopes,
+    expires_at: Option<NaiveDate>,
+) -> Result<(Token, String)> {
     let secret = app.new_secret(TokenKind::Personal.prefix());
     let new = NewToken {
         user,
         kind: TokenKind::Personal,
-        name: &input.name,
+        name,
         digest: &digest(&secret),
-        scopes: &scopes.expect("scopes were parsed if there are no violations"),
-        expires_at: input.expires_at.map(|day| day.and_time(NaiveTime::MIN).and_utc()),
+        scopes,
+        expires_at: expires_at.map(|day| day.and_time(NaiveTime::MIN).and_utc()),
     };
-    let token = token::insert(&mut *app.database.connection().await?, &new, app.clock.now()).await?;
+    let token = token::insert(connection, &new, app.clock.now()).await?;
     Ok((token, secret))
 }
 
 #[crate::boxed]
 pub async fn list_own(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Token>> {
-    Ok(token::list(&app.database, access::authorize_own_account(actor)?.account.id(), page).await?)
+    let user = Some(access::authorize_own_account(actor)?.account.id());
+    let filter = Filter { user, ..Filter::default() };
+    Ok(token::list(&app.database, &filter, page, app.clock.now()).await?)
 }
 
 #[crate::boxed]
 pub async fn list_for_user(app: &App, actor: &Actor, user: UserId, page: PageRequest) -> Result<Page<Token>> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
-    Ok(token::list(&app.database, user, page).await?)
+    let filter = Filter { user: Some(user), ..Filter::default() };
+    Ok(token::list(&app.database, &filter, page, app.clock.now()).await?)
+}
+
+/// Lists the tokens of the current user, or for administrators those of the user in the filter.
+#[crate::boxed]
+pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -> Result<Page<Token>> {
+    let own = access::authorize_own_account(actor)?.account.id();
+    if filter.user.is_some_and(|user| user != own) {
+        access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    }
+    let filter = Filter { user: filter.user.or(Some(own)), ..filter };
+    Ok(token::list(&app.database, &filter, page, app.clock.now()).await?)
+}
+
+/// Returns a token of the current user, or of any user for administrators.
+#[crate::boxed]
+pub async fn show(app: &App, actor: &Actor, token: TokenRef) -> Result<Token> {
+    find_manageable(&mut *app.database.connection().await?, actor, token).await
+}
+
+/// Finds a token that the actor may see and revoke: one of the current user, or any one for administrators.
+async fn find_manageable(connection: &mut Connection, actor: &Actor, token: TokenRef) -> Result<Token> {
+    let current_user = access::authorize_own_account(actor)?;
+    let unknown = || Error::NotFound(Resource::Token);
+    let id = match token {
+        TokenRef::Id(id) => id,
+        TokenRef::InUse => current_user.token_id.ok_or_else(unknown)?,
+    };
+    let found = token::find(connection, id).await?;
+    let is_manageable = |token: &Token| token.user_id == current_user.account.id() || actor.is_administrator();
+    found.filter(is_manageable).ok_or_else(unknown)
 }
 
 #[crate::boxed]
@@ -85,6 +175,44 @@ pub async fn revoke_own(app: &App, actor: &Actor, id: TokenId) -> Result<()> {
 pub async fn revoke_for_user(app: &App, actor: &Actor, user: UserId, id: TokenId) -> Result<()> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     revoke(app, user, id).await
+}
+
+/// Revokes a token of the current user, or of any user for administrators.
+#[crate::boxed]
+pub async fn revoke_any(app: &App, actor: &Actor, token: TokenRef) -> Result<()> {
+    let token = show(app, actor, token).await?;
+    revoke(app, token.user_id, token.id).await
+}
+
+/// Replaces a token by a new one with the same name and scopes, and revokes it. Scopes that only a later version knows
+/// are not copied; a token without any other is not replaced. Without a date the new token is valid for [a week](ROTATED_TOKEN_LIFETIME).
+#[crate::boxed]
+pub async fn rotate(
+    app: &App,
+    actor: &Actor,
+    token: TokenRef,
+    expires_at: Option<NaiveDate>,
+) -> Result<(Token, String)> {
+    let mut transaction = app.database.begin().await?;
+    let old = find_manageable(&mut transaction, actor, token).await?;
+    let current_user = actor.current_user()?;
+    ensure_may_act_as(current_user, old.user_id)?;
+    ensure_no_wider(current_user, &old.scopes)?;
+    if old.scopes.is_empty() {
+        return Err(Error::Rejected("The scopes of the token belong to a later version of the server".into()));
+    }
+    let mut violations = Violations::default();
+    check_expiry(app, expires_at, &mut violations);
+    violations.into_result()?;
+    let now = app.clock.now();
+    // The update that revokes the token also waits for another rotation, and then finds nothing to revoke.
+    if !old.is_active(now) || !token::revoke(&mut transaction, old.user_id, old.id, now).await? {
+        return Err(Error::Rejected("The token is revoked or has expired".into()));
+    }
+    let expires_at = expires_at.unwrap_or(app.today() + ROTATED_TOKEN_LIFETIME);
+    let new = insert(app, &mut transaction, old.user_id, &old.name, &old.scopes, Some(expires_at)).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(new)
 }
 
 async fn revoke(app: &App, user: UserId, id: TokenId) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Users.
 
-use holdfast_domain::Violations;
 use holdfast_domain::accounts::{UserState, password};
 use holdfast_domain::ids::{BrowserSessionId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::violations::{BLANK, TAKEN};
+use holdfast_domain::{Field, Violations};
 use holdfast_store::Connection;
 use holdfast_store::accounts::identity::{self, Identity};
 use holdfast_store::accounts::user::{self, Attributes};
@@ -15,7 +15,7 @@ use holdfast_store::namespaces::{group, namespace};
 use holdfast_store::projects::star;
 use holdfast_store::worker::removal;
 
-pub use holdfast_store::accounts::user::{Filter, User, UserSummary};
+pub use holdfast_store::accounts::user::{Filter, Order, User, UserSummary};
 
 pub use super::user_changes::{ProfileChanges, UserChanges};
 
@@ -25,8 +25,22 @@ use crate::actor::CurrentUser;
 use crate::error::OnConstraint;
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
+/// Like [`list_in_order`], with the users who were created last first.
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -> Result<Page<User>> {
+    list_in_order(app, actor, filter, Order::Id { descending: true }, page).await
+}
+
+/// Lists the users that fulfill a filter, for everybody who is signed in. Only administrators can select external users;
+/// for others that filter is ignored. With a username, all other filters are ignored.
+#[crate::boxed]
+pub async fn list_in_order(
+    app: &App,
+    actor: &Actor,
+    filter: Filter,
+    order: Order,
+    page: PageRequest,
+) -> Result<Page<User>> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     // Only administrators may see which users are external.
     let filter = Filter { external: filter.external && actor.is_administrator(), ..filter };
@@ -35,7 +49,7 @@ pub async fn list(app: &App, actor: &Actor, filter: Filter, page: PageRequest) -
         Some(_) => Filter { username: filter.username, ..Filter::default() },
         None => filter,
     };
-    Ok(user::list(&app.database, &filter, page).await?)
+    Ok(user::list(&app.database, &filter, order, page).await?)
 }
 
 #[crate::boxed]
@@ -63,7 +77,7 @@ pub async fn show_profile(app: &App, actor: &Actor, username: &str) -> Result<Us
     found.ok_or(Error::NotFound(Resource::User))
 }
 
-/// Finds a user by username, for the command line.
+/// Finds a user by username, in any case. The ghost account is not found.
 #[crate::boxed]
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
@@ -122,6 +136,13 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
     event::publish(&mut transaction, None, &events::account::user_created(&user), now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(user)
+}
+
+/// Creates a user with a password that nobody knows. The user can sign in after an administrator has set another one.
+#[crate::boxed]
+pub async fn create_with_random_password(app: &App, actor: &Actor, changes: UserChanges) -> Result<User> {
+    let password = Field::Value(app.new_secret(""));
+    create(app, actor, UserChanges { password, ..changes }).await
 }
 
 /// Deletes the session tokens of a user, and the browser sessions except `kept`. Personal tokens stay valid.

@@ -3,11 +3,11 @@
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceRole, ProjectAction, min_visibility_without_membership};
 use holdfast_store::activity::{feed, inbox};
-use holdfast_store::projects::list::{self, Filter, Order, ProjectScope, SortKey, Viewer};
+use holdfast_store::projects::list::{self, Filter, Narrowing, Order, ProjectScope, SortKey, Viewer};
 
 pub use holdfast_store::activity::inbox::{FailedPipeline, LastPipeline, PendingRequest};
 
-use super::feed::Event;
+use super::feed::{Event, Period};
 use crate::planning::issue::Issue;
 use crate::planning::issue_list::{self, ListIssues};
 use crate::projects::list::viewer;
@@ -59,6 +59,7 @@ pub async fn list(app: &App, actor: &Actor) -> Result<Inbox> {
         archived: Some(false),
         visibility: None,
         search: None,
+        narrowing: Narrowing::default(),
         order: Order { sort_key: SortKey::LastActivityAt, descending: true, builds_first: false },
     };
     let projects = list::list_first(&mut connection, &filter, MAX_RECENT).await?;
@@ -71,7 +72,7 @@ pub async fn list(app: &App, actor: &Actor) -> Result<Inbox> {
         OwnProject { project, pipeline }
     };
     let page = PageRequest::new(None, Some(MAX_RECENT));
-    let events = feed::list_for_user(&app.database, user, reader, page).await?.items;
+    let events = feed::list_for_user(&app.database, user, reader, Period::default(), page).await?.items;
     let projects = projects.into_iter().map(with_pipeline).collect();
     Ok(Inbox { issues, failed_pipelines, access_requests, projects, events })
 }

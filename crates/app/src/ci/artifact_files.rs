@@ -10,6 +10,7 @@ use holdfast_domain::ids::BuildId;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::projects::upload::sanitize_file_name;
 use holdfast_store::ci::artifact::{self, Artifact};
+use holdfast_store::ci::build_list;
 use holdfast_store::objects::ByteStream;
 
 use super::build::{self, Build};
@@ -103,6 +104,29 @@ pub async fn open(
     build::find(app, &mut connection, &project, id).await?;
     let found = artifact::find(&mut connection, id, app.clock.now()).await?;
     drop(connection);
+    open_in(app, found, path).await
+}
+
+/// Like [`open`], for the build with this name in the newest successful pipeline of a ref. Fails if there is none.
+#[crate::boxed]
+pub async fn open_latest(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    ref_name: &str,
+    name: &str,
+    path: &str,
+) -> Result<Option<ArtifactFile>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let id = build_list::find_newest_success(&mut connection, project.id, ref_name, name).await?;
+    let id = id.ok_or(Error::NotFound(Resource::Record))?;
+    let found = artifact::find(&mut connection, id, app.clock.now()).await?;
+    drop(connection);
+    open_in(app, found, path).await
+}
+
+async fn open_in(app: &App, found: Option<Artifact>, path: &str) -> Result<Option<ArtifactFile>> {
     let Some(artifact) = found else { return Ok(None) };
     let entries = read_entries(app, &artifact).await?.unwrap_or_default();
     let entry = entries.into_iter().find(|entry| entry.path == path && !path.ends_with('/'));

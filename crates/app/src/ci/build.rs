@@ -2,7 +2,7 @@
 
 use holdfast_domain::ci::file::When;
 use holdfast_domain::ci::{BuildEvent, Status};
-use holdfast_domain::ids::BuildId;
+use holdfast_domain::ids::{BuildId, PipelineId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::build_list::{self, BuildFilter};
@@ -12,6 +12,7 @@ use holdfast_store::{Connection, Transaction, commit};
 pub use holdfast_store::ci::build_list::Build;
 
 use super::pending_reason::{PendingExplanation, explain_created, explain_pending};
+use super::pipeline;
 use super::pipeline_state::LockedPipeline;
 use super::trace_part::{TraceEnd, TracePart};
 use crate::projects::project::{Project, ProjectRef};
@@ -47,6 +48,97 @@ pub async fn list_for_commit(
     let sha = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let scope = BuildFilter::Commit(sha.to_string(), statuses);
     Ok(build_list::list(&app.database, repository.project.id, &scope, page, app.clock.now()).await?)
+}
+
+/// Which builds a list contains.
+#[derive(Clone, Debug, Default)]
+pub struct ListBuilds {
+    /// Unless it is empty, only builds with one of these statuses.
+    pub statuses: Vec<Status>,
+    /// Also builds that a retry has superseded.
+    pub include_superseded: bool,
+}
+
+impl ListBuilds {
+    fn in_project(self) -> BuildFilter {
+        match self.include_superseded {
+            true => BuildFilter::Project(self.statuses),
+            false => BuildFilter::Current(self.statuses),
+        }
+    }
+}
+
+/// Lists the builds of a project, newest first.
+#[crate::boxed]
+pub async fn list_selected(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListBuilds,
+    page: PageRequest,
+) -> Result<Page<Build>> {
+    let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
+    Ok(build_list::list(&app.database, project.id, &input.in_project(), page, app.clock.now()).await?)
+}
+
+/// A part of a list of builds.
+pub struct BuildsBefore {
+    pub builds: Vec<Build>,
+    /// Whether there are builds after these.
+    pub has_next: bool,
+}
+
+/// Lists the newest builds of a project, or the newest of those that are older than `before`. Unlike that of a numbered
+/// page, the cost does not depend on how far the list was read.
+#[crate::boxed]
+pub async fn list_before(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListBuilds,
+    before: Option<BuildId>,
+    page: PageRequest,
+) -> Result<BuildsBefore> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    let (filter, size) = (input.in_project(), page.size());
+    // One build more shows whether there are further ones.
+    let mut builds =
+        build_list::list_before(&mut connection, project.id, &filter, before, size + 1, app.clock.now()).await?;
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let has_next = builds.len() > size;
+    builds.truncate(size);
+    Ok(BuildsBefore { builds, has_next })
+}
+
+/// Lists the builds of a pipeline, newest first.
+#[crate::boxed]
+pub async fn list_for_pipeline(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: PipelineId,
+    input: ListBuilds,
+    page: PageRequest,
+) -> Result<Page<Build>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBuilds).await?;
+    pipeline::find(&mut connection, &project, id).await?;
+    drop(connection);
+    let ListBuilds { statuses, include_superseded } = input;
+    let filter = BuildFilter::Pipeline { id, statuses, include_superseded };
+    Ok(build_list::list(&app.database, project.id, &filter, page, app.clock.now()).await?)
+}
+
+/// Returns the build that the actor is. Fails if the request was not authenticated with the token of a build.
+#[crate::boxed]
+pub async fn show_own(app: &App, actor: &Actor) -> Result<Build> {
+    let current_user = actor.current_user()?;
+    let own = current_user.job_token_scope.ok_or(Error::NotFound(Resource::Record))?;
+    let mut connection = app.database.connection().await?;
+    let project = ProjectRef::Id(own.project);
+    let project = access::authorize_project(app, &mut connection, actor, &project, ProjectAction::ReadBuilds).await?;
+    find(app, &mut connection, &project, own.build).await
 }
 
 #[crate::boxed]
@@ -186,6 +278,16 @@ pub async fn erase(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) 
     artifact::delete(&mut locked.transaction, id).await?;
     build::set_erased(&mut locked.transaction, id, now).await?;
     locked.save_and_reload(app, id).await
+}
+
+/// Deletes the artifacts of a build.
+#[crate::boxed]
+pub async fn delete_artifacts(app: &App, actor: &Actor, project: &ProjectRef, id: BuildId) -> Result<()> {
+    let mut locked = lock(app, actor, project, id).await?;
+    let found = artifact::find(&mut locked.transaction, id, app.clock.now()).await?;
+    found.ok_or(Error::NotFound(Resource::Record))?;
+    artifact::delete(&mut locked.transaction, id).await?;
+    Ok(commit(locked.transaction).await?)
 }
 
 /// Removes the expiry date of a build's artifacts.

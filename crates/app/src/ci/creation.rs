@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdfast_domain::Violations;
-use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::{self, CiFile, Job, PipelineTarget};
+use holdfast_domain::ci::{PipelineSource, Status};
 use holdfast_domain::ids::{PipelineId, ProjectId, TriggerId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::cut;
@@ -19,6 +19,7 @@ use holdfast_store::{Connection, commit};
 use tokio::sync::Semaphore;
 
 use super::pipeline_state::LockedPipeline;
+use super::variable::{encrypt_request_variables, find_forbidden};
 use crate::projects::project::ProjectRef;
 use crate::repository::browse::ci_file::{self, CiFileContent};
 use crate::repository::open_repository::{OpenRepository, open_repository};
@@ -27,14 +28,50 @@ use crate::{Actor, App, Error, Result};
 /// Creates a pipeline for the tip of a branch or tag, even if the commit message contains `[ci skip]`.
 #[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, ref_name: &str) -> Result<Pipeline> {
-    let repository = open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
-    let user = actor.current_user()?.account.id();
-    create_for_ref_name(app, &repository, ref_name, user, None).await
+    create_for_request(app, actor, project, ref_name, &[], PipelineSource::Api).await
 }
 
-/// The trigger of a pipeline, with the variables of the request.
-pub(super) struct TriggerInput {
-    pub trigger_id: TriggerId,
+/// Like [`create`], for a user who requests it on a page.
+#[crate::boxed]
+pub async fn create_on_page(app: &App, actor: &Actor, project: &ProjectRef, ref_name: &str) -> Result<Pipeline> {
+    create_for_request(app, actor, project, ref_name, &[], PipelineSource::Web).await
+}
+
+/// Like [`create`], and passes these variables to the builds.
+#[crate::boxed]
+pub async fn create_with_variables(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    ref_name: &str,
+    variables: &[(String, String)],
+) -> Result<Pipeline> {
+    create_for_request(app, actor, project, ref_name, variables, PipelineSource::Api).await
+}
+
+async fn create_for_request(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    ref_name: &str,
+    variables: &[(String, String)],
+    source: PipelineSource,
+) -> Result<Pipeline> {
+    let repository = open_repository(app, actor, project, ProjectAction::ManageBuilds).await?;
+    let user = actor.current_user()?.account.id();
+    if let Some(reason) = find_forbidden(variables, "A pipeline") {
+        return Err(Violations::single("base", reason).into());
+    }
+    let encrypted_variables = encrypt_request_variables(app, repository.project.id, variables)?;
+    let input = PipelineInput { source, trigger_id: None, encrypted_variables };
+    create_for_ref_name(app, &repository, ref_name, user, input).await
+}
+
+/// What a pipeline is created by, the variables of the request, and the trigger if the request has the token of one.
+#[derive(Default)]
+pub(super) struct PipelineInput {
+    pub source: PipelineSource,
+    pub trigger_id: Option<TriggerId>,
     /// The variables, encrypted; `None` if there are none.
     pub encrypted_variables: Option<Vec<u8>>,
 }
@@ -44,7 +81,7 @@ pub(super) async fn create_for_ref_name(
     repository: &OpenRepository,
     ref_name: &str,
     user: UserId,
-    trigger_input: Option<TriggerInput>,
+    input: PipelineInput,
 ) -> Result<Pipeline> {
     let rejection = |text: &str| Error::from(Violations::single("base", text));
     let ref_name = ref_name.strip_prefix("refs/heads/").unwrap_or(ref_name);
@@ -62,10 +99,10 @@ pub(super) async fn create_for_ref_name(
         commit: &summary,
         user: Some(user),
         generation: None,
-        trigger_input,
+        input,
     };
     let plan = match content {
-        CiFileContent::Missing => return Err(rejection("Missing .gitlab-ci.yml file")),
+        CiFileContent::Missing => return Err(rejection(MISSING)),
         CiFileContent::TooLarge => Err(TOO_LARGE.to_owned()),
         CiFileContent::Text(text) => draft.plan_builds(app, &repository.project.full_path(), text).await?,
     };
@@ -77,7 +114,8 @@ pub(super) async fn create_for_ref_name(
     created.ok_or_else(duplicate_pipeline)
 }
 
-const TOO_LARGE: &str = "The file is larger than 1 MiB";
+pub(super) const MISSING: &str = "Missing .gitlab-ci.yml file";
+pub(super) const TOO_LARGE: &str = "The file is larger than 1 MiB";
 
 /// Creates the pipelines of a push, ref by ref. Idempotent: a ref update that already has a pipeline gets no second
 /// one.
@@ -122,7 +160,7 @@ async fn create_for_pushed_ref(
         commit: &summary,
         user: Some(user),
         generation: Some(generation),
-        trigger_input: None,
+        input: PipelineInput::default(),
     };
     let plan = match content {
         CiFileContent::Missing => return Ok(()),
@@ -160,7 +198,7 @@ pub(super) async fn find_or_create_for_status(
         commit: summary,
         user,
         generation: None,
-        trigger_input: None,
+        input: PipelineInput { source: PipelineSource::External, ..PipelineInput::default() },
     };
     let mut transaction = app.database.begin().await?;
     // The lock makes concurrent first statuses of a commit share one pipeline.
@@ -196,7 +234,7 @@ struct PipelineDraft<'a> {
     commit: &'a CommitSummary,
     user: Option<UserId>,
     generation: Option<i64>,
-    trigger_input: Option<TriggerInput>,
+    input: PipelineInput,
 }
 
 impl PipelineDraft<'_> {
@@ -206,7 +244,7 @@ impl PipelineDraft<'_> {
         project_path: &str,
         text: Vec<u8>,
     ) -> Result<std::result::Result<Vec<NewBuild>, String>> {
-        let triggered = self.trigger_input.is_some();
+        let triggered = self.input.trigger_id.is_some();
         let target =
             PipelineTarget { ref_name: self.ref_name, is_tag: self.tag, is_triggered: triggered, project_path };
         let jobs = parse_ci_file(app, text).await?.map(|file| file.into_jobs_for(&target));
@@ -247,10 +285,11 @@ impl PipelineDraft<'_> {
             before_sha: self.before_sha,
             commit: &summary,
             status: plan.map_or_else(|(status, _)| status, |_| Status::Created),
+            source: self.input.source,
             yaml_errors: plan.err().and_then(|(_, text)| text),
             generation: self.generation,
-            variables: self.trigger_input.as_ref().and_then(|given| given.encrypted_variables.as_deref()),
-            triggered_by: self.trigger_input.as_ref().map(|given| given.trigger_id.get()),
+            variables: self.input.encrypted_variables.as_deref(),
+            triggered_by: self.input.trigger_id.map(TriggerId::get),
         };
         let Some(id) = pipeline::insert(connection, new, now).await? else { return Ok(None) };
         if let Ok(builds) = plan {

@@ -6,24 +6,50 @@ use holdfast_domain::ci::{BuildEvent, Status};
 use holdfast_domain::ids::{BuildId, PipelineId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::ci::build_list::{self, Build};
 use holdfast_store::ci::pipeline;
 use holdfast_store::ci::stage_step::{self, StageStep};
 use holdfast_store::{Connection, Transaction, commit};
 
-pub use holdfast_store::ci::pipeline::{CommitSummary, Pipeline};
+pub use holdfast_store::ci::pipeline::{CommitSummary, Pipeline, PipelineFilter};
 
 use super::pending_reason::{PendingExplanation, explain_pending};
 use super::pipeline_state::LockedPipeline;
+use super::variable::decrypt_request_variables;
 use crate::projects::project::{Project, ProjectRef};
+use crate::repository::open_repository::open_repository;
+use crate::repository::refs::containing_refs;
 use crate::repository::refs::ref_address::RefAddresses;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Lists the pipelines of a project, newest first.
 #[crate::boxed]
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Pipeline>> {
+    list_filtered(app, actor, project, PipelineFilter::default(), page).await
+}
+
+/// Lists the pipelines of a project that match a filter. A status needs a commit, or the status is success and needs a
+/// ref: no index finds the others among many pipelines.
+#[crate::boxed]
+pub async fn list_filtered(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    filter: PipelineFilter,
+    page: PageRequest,
+) -> Result<Page<Pipeline>> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
-    Ok(pipeline::list(&app.database, project.id, page).await?)
+    let is_indexed = match filter.status {
+        None => true,
+        Some(Status::Success) => filter.sha.is_some() || filter.ref_name.is_some(),
+        Some(_) => filter.sha.is_some(),
+    };
+    if !is_indexed {
+        let text = "A status needs the parameter sha; the status success needs sha or ref";
+        return Err(Error::Rejected(text.to_owned()));
+    }
+    Ok(pipeline::list(&app.database, project.id, &filter, page).await?)
 }
 
 /// The pipelines of a project, with what their page shows.
@@ -52,7 +78,7 @@ pub async fn list_with_project(
     page: PageRequest,
 ) -> Result<ProjectPipelines> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadBuilds).await?;
-    let pipelines = pipeline::list(&app.database, project.id, page).await?;
+    let pipelines = pipeline::list(&app.database, project.id, &PipelineFilter::default(), page).await?;
     let ids: Vec<PipelineId> = pipelines.items.iter().map(|it| it.id).collect();
     let steps = stage_step::list(&mut *app.database.connection().await?, &ids).await?;
     let refs = RefAddresses::load(app, actor, &project).await?;
@@ -107,7 +133,40 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: PipelineId
     find(&mut connection, &project, id).await
 }
 
-async fn find(connection: &mut Connection, project: &Project, id: PipelineId) -> Result<Pipeline> {
+/// Returns the newest pipeline of the tip of a branch or a tag, by default of the default branch.
+#[crate::boxed]
+pub async fn show_latest(app: &App, actor: &Actor, project: &ProjectRef, ref_name: Option<&str>) -> Result<Pipeline> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadBuilds).await?;
+    let not_found = || Error::NotFound(Resource::Record);
+    let given = ref_name.or_else(|| repository.project.repository.default_branch()).ok_or_else(not_found)?;
+    let (name, is_tag) = containing_refs::resolve_short_name(&repository, given).ok_or_else(not_found)?;
+    let full_name = format!("{}/{name}", if is_tag { "refs/tags" } else { "refs/heads" });
+    let tip = repository.refs.find(&full_name).ok_or_else(not_found)?.peeled_or_self().to_string();
+    let mut connection = app.database.connection().await?;
+    let project = &repository.project;
+    let newest = pipeline::find_newest_for_commit(&mut connection, project.id, &tip, Some(&name)).await?;
+    find(&mut connection, project, newest.ok_or_else(not_found)?).await
+}
+
+/// Returns the variables of the request that created a pipeline, by name and value. They may be secret, so that only
+/// users who may start pipelines see them.
+#[crate::boxed]
+pub async fn list_variables(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: PipelineId,
+) -> Result<Vec<(String, String)>> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageBuilds).await?;
+    let found = pipeline::find_variables(&mut connection, project.id, id).await?;
+    match found.ok_or(Error::NotFound(Resource::Record))? {
+        Some(encrypted) => decrypt_request_variables(app, project.id, &encrypted),
+        None => Ok(Vec::new()),
+    }
+}
+
+pub(super) async fn find(connection: &mut Connection, project: &Project, id: PipelineId) -> Result<Pipeline> {
     pipeline::find(connection, project.id, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 

@@ -18,6 +18,7 @@ use holdfast_store::ci::queue::{self, Claim, QueuedBuild};
 use holdfast_store::ci::runner::Runner;
 use holdfast_store::ci::running_build;
 use holdfast_store::merge_requests::waiting;
+use holdfast_store::planning::todo;
 use holdfast_store::worker::merge_requests;
 
 use super::events;
@@ -150,13 +151,15 @@ impl LockedPipeline {
         if !queued.is_empty() {
             queue::enqueue(connection, self.pipeline.project_id, self.pipeline.id, &queued, now).await?;
         }
+        let had_failed = !self.is_new && self.pipeline.status == Status::Failed;
         let has_status_changed = self.update_pipeline_status(&steps, now);
         if has_status_changed || !changed.is_empty() {
             pipeline::save(connection, &self.pipeline).await?;
         }
-        if has_status_changed && self.pipeline.status == Status::Success {
+        if has_status_changed && self.pipeline.status.allows_merge() {
             self.accept_waiting_merge_requests(connection).await?;
         }
+        self.update_todos(connection, had_failed, now).await?;
         let published: Vec<BuildId> = changed
             .iter()
             .filter(|index| {
@@ -177,6 +180,20 @@ impl LockedPipeline {
             merge_requests::enqueue_waiting_merges(connection, project, sha).await?;
         }
         Ok(())
+    }
+
+    /// Creates the todos of the authors of merge requests whose head has failed, and completes them when it is tried again.
+    async fn update_todos(&self, connection: &mut Connection, had_failed: bool, now: DateTime<Utc>) -> Result<()> {
+        let has_failed = self.pipeline.status == Status::Failed;
+        if self.pipeline.tag || has_failed == had_failed {
+            return Ok(());
+        }
+        let (project, branch) = (self.pipeline.project_id, &self.pipeline.ref_name);
+        let Ok(head) = ObjectId::from_hex(self.pipeline.sha.as_bytes()) else { return Ok(()) };
+        if !has_failed {
+            return Ok(todo::complete_for_pipeline(connection, project, branch, head).await?);
+        }
+        Ok(todo::insert_for_failed_pipeline(connection, project, branch, head, now).await?)
     }
 
     /// Recomputes the status of the pipeline. Returns whether it changed or the pipeline is new.

@@ -20,8 +20,14 @@ pub struct JobVariable {
 
 const MIN_MASKED_LENGTH: usize = 8;
 
+/// Returns whether runners mask a secret value in traces. Masking a short value would remove it from ordinary text,
+/// too.
+pub(super) fn is_masked(value: &str) -> bool {
+    value.len() >= MIN_MASKED_LENGTH
+}
+
 /// Returns the variables of a build. Later ones override earlier ones: those of the instance, of the CI file, of the
-/// project, and of the trigger request.
+/// project, and of the request that created the pipeline.
 pub(super) fn variables_for_build(
     site: &InstanceUrls,
     details: &JobDetails,
@@ -54,11 +60,8 @@ pub(super) fn variables_for_build(
             variables.push(public_variable("CI_ENVIRONMENT_URL", expand(url, &variables)));
         }
     }
-    // Masking a short value would remove it from ordinary text, too.
-    let secret_variable = |(key, value): (String, String)| JobVariable {
-        is_masked: value.len() >= MIN_MASKED_LENGTH,
-        ..secret(&key, &value)
-    };
+    let secret_variable =
+        |(key, value): (String, String)| JobVariable { is_masked: is_masked(&value), ..secret(&key, &value) };
     variables.extend(secrets.into_iter().map(secret_variable));
     variables
 }

@@ -1,16 +1,18 @@
 //! Management of runners by users. Use cases of the runners themselves are in [`super::runner_api`].
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::Violations;
 use holdfast_domain::ids::RunnerId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::violations::INVALID;
-use holdfast_store::ci::runner::{self, RunnerScope};
+use holdfast_store::ci::runner::{self, LastContact, RegistrationScope, RunnerScope};
 use holdfast_store::{Connection, commit};
 
-pub use holdfast_store::ci::runner::{Runner, RunnerAttributes};
+pub use holdfast_store::ci::runner::{Runner, RunnerAttributes, RunnerInfo};
 
+use super::runner_api::RegisteredRunner;
+use crate::accounts::secret::digest;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -19,24 +21,82 @@ const NO_ACCESS: Error = Error::Forbidden(Some("No access granted"));
 const MAX_LISTED_PROJECTS: i64 = 100;
 /// A runner without contact for longer than this is offline.
 pub(super) const ONLINE_WINDOW: TimeDelta = TimeDelta::hours(1);
+/// A runner without contact for longer than this is stale.
+const OFFLINE_WINDOW: TimeDelta = TimeDelta::days(7);
 
+/// Whether a runner contacts the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunnerStatus {
+    Online,
+    Offline,
+    /// Offline for more than a week.
+    Stale,
+    NeverContacted,
+}
+
+impl RunnerStatus {
+    pub fn of(runner: &Runner, now: DateTime<Utc>) -> Self {
+        match runner.contacted_at {
+            None => Self::NeverContacted,
+            Some(at) if at > now - ONLINE_WINDOW => Self::Online,
+            Some(at) if at > now - OFFLINE_WINDOW => Self::Offline,
+            Some(_) => Self::Stale,
+        }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "online",
+            Self::Offline => "offline",
+            Self::Stale => "stale",
+            Self::NeverContacted => "never_contacted",
+        }
+    }
+
+    fn last_contact(self, now: DateTime<Utc>) -> LastContact {
+        match self {
+            Self::Online => LastContact::After(now - ONLINE_WINDOW),
+            Self::Offline => LastContact::Between(now - OFFLINE_WINDOW, now - ONLINE_WINDOW),
+            Self::Stale => LastContact::Until(now - OFFLINE_WINDOW),
+            Self::NeverContacted => LastContact::Never,
+        }
+    }
+}
+
+/// A filter of a list of runners.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunnerFilter {
     Active,
     Paused,
     Online,
     Specific,
     Shared,
+    All(RunnerConditions),
 }
 
-fn store_filter(app: &App, filter: RunnerFilter) -> runner::RunnerFilter {
-    match filter {
-        RunnerFilter::Active => runner::RunnerFilter::Active,
-        RunnerFilter::Paused => runner::RunnerFilter::Paused,
-        RunnerFilter::Online => runner::RunnerFilter::Online(app.clock.now() - ONLINE_WINDOW),
-        RunnerFilter::Specific => runner::RunnerFilter::Specific,
-        RunnerFilter::Shared => runner::RunnerFilter::Shared,
-    }
+/// The conditions that all listed runners satisfy. None does not restrict the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunnerConditions {
+    pub is_active: Option<bool>,
+    pub is_shared: Option<bool>,
+    pub status: Option<RunnerStatus>,
+    /// Tags that the runner has.
+    pub tags: Vec<String>,
+}
+
+fn store_filter(app: &App, filter: Option<RunnerFilter>) -> runner::RunnerFilter {
+    let conditions = match filter {
+        None => RunnerConditions::default(),
+        Some(RunnerFilter::Active) => RunnerConditions { is_active: Some(true), ..Default::default() },
+        Some(RunnerFilter::Paused) => RunnerConditions { is_active: Some(false), ..Default::default() },
+        Some(RunnerFilter::Online) => RunnerConditions { status: Some(RunnerStatus::Online), ..Default::default() },
+        Some(RunnerFilter::Specific) => RunnerConditions { is_shared: Some(false), ..Default::default() },
+        Some(RunnerFilter::Shared) => RunnerConditions { is_shared: Some(true), ..Default::default() },
+        Some(RunnerFilter::All(conditions)) => conditions,
+    };
+    let RunnerConditions { is_active, is_shared, status, tags } = conditions;
+    let last_contact = status.map(|status| status.last_contact(app.clock.now()));
+    runner::RunnerFilter { is_active, is_shared, last_contact, tags: normalize_tags(tags) }
 }
 
 /// Lists the runners of projects that the current user manages.
@@ -45,7 +105,7 @@ pub async fn list(app: &App, actor: &Actor, filter: Option<RunnerFilter>, page: 
     access::authorize_instance(actor, InstanceAction::ReadRunners)?;
     let user = actor.current_user()?.account.id();
     let scope = RunnerScope::ManagedBy { user, today: app.today() };
-    Ok(runner::list(&app.database, scope, filter.map(|it| store_filter(app, it)), page).await?)
+    Ok(runner::list(&app.database, scope, &store_filter(app, filter), page).await?)
 }
 
 /// Lists all runners of the instance.
@@ -57,7 +117,7 @@ pub async fn list_all(
     page: PageRequest,
 ) -> Result<Page<Runner>> {
     access::authorize_instance(actor, InstanceAction::ManageRunners)?;
-    Ok(runner::list(&app.database, RunnerScope::All, filter.map(|it| store_filter(app, it)), page).await?)
+    Ok(runner::list(&app.database, RunnerScope::All, &store_filter(app, filter), page).await?)
 }
 
 /// Lists the runners of a project, and shared runners.
@@ -70,8 +130,7 @@ pub async fn list_for_project(
     page: PageRequest,
 ) -> Result<Page<Runner>> {
     let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
-    Ok(runner::list(&app.database, RunnerScope::Project(project.id), filter.map(|it| store_filter(app, it)), page)
-        .await?)
+    Ok(runner::list(&app.database, RunnerScope::Project(project.id), &store_filter(app, filter), page).await?)
 }
 
 /// A runner, and those of its projects that the actor may see.
@@ -199,6 +258,40 @@ pub(super) fn check_attributes(attributes: &RunnerAttributes) -> Result<()> {
         violations.add("maximum_timeout", "needs to be at least 10 minutes");
     }
     Ok(violations.into_result()?)
+}
+
+/// The beginning of the tokens of runners that users create. Runner programs recognize by it that they need not
+/// register.
+const CREATED_TOKEN_PREFIX: &str = "glrt-";
+
+/// Creates a runner and returns its token, with which a runner program can start at once. Without a project it is a
+/// shared runner, which only administrators may create.
+#[crate::boxed]
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    project: Option<&ProjectRef>,
+    attributes: RunnerAttributes,
+) -> Result<RegisteredRunner> {
+    let mut transaction = app.database.begin().await?;
+    let scope = match project {
+        None => {
+            access::authorize_instance(actor, InstanceAction::ManageRunners)?;
+            RegistrationScope::Instance
+        }
+        Some(project) => {
+            let action = ProjectAction::ManageCi;
+            RegistrationScope::Project(access::lock_project(app, &mut transaction, actor, project, action).await?.id)
+        }
+    };
+    let attributes = RunnerAttributes { tags: normalize_tags(attributes.tags), ..attributes };
+    check_attributes(&attributes)?;
+    let token = format!("{CREATED_TOKEN_PREFIX}{}", app.entropy.hex::<20>());
+    let info = RunnerInfo::default();
+    let now = app.clock.now();
+    let id = runner::insert(&mut transaction, &scope, &digest(&token), &attributes, &info, now).await?;
+    commit(transaction).await?;
+    Ok(RegisteredRunner { id, token })
 }
 
 #[crate::boxed]

@@ -4,7 +4,7 @@
 //! - Only its owner sees the full token. Other users who may see the trigger see its first characters.
 
 use holdfast_domain::Violations;
-use holdfast_domain::ci::variable::is_reserved;
+use holdfast_domain::ci::PipelineSource;
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
@@ -14,8 +14,8 @@ use holdfast_store::{Connection, commit};
 
 pub use holdfast_store::ci::trigger::Trigger;
 
-use super::creation::{self, TriggerInput};
-use super::variable::encrypt_trigger_variables;
+use super::creation::{self, PipelineInput};
+use super::variable::{encrypt_request_variables, find_forbidden};
 use crate::accounts::secret::digest;
 use crate::accounts::user;
 use crate::projects::project::{Project, ProjectRef};
@@ -106,6 +106,30 @@ pub async fn create(
     Ok(with_visible_token(app, actor, created, Some(&token)))
 }
 
+/// Changes the description of a trigger. None leaves it as it is.
+#[crate::boxed]
+pub async fn update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    name: &str,
+    description: Option<&str>,
+) -> Result<TriggerWithToken> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageCi).await?;
+    let (mut found, token) = find(&mut transaction, &project, name).await?;
+    if let Some(description) = description {
+        let mut violations = Violations::default();
+        violations.check_single_line("description", description);
+        violations.into_result()?;
+        let now = app.clock.now();
+        trigger::set_description(&mut transaction, found.id, description, now).await?;
+        (found.description, found.updated_at) = (Some(description.to_owned()), now);
+    }
+    commit(transaction).await?;
+    Ok(with_visible_token(app, actor, found, token))
+}
+
 /// Returns the stored form of a token of this project.
 fn stored_form(app: &App, project: ProjectId, token: &str) -> TriggerToken {
     let digest = digest(token);
@@ -141,9 +165,6 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
     Ok(with_visible_token(app, actor, found, token))
 }
 
-/// Maximum number of variables in one trigger request.
-const MAX_VARIABLES: usize = 100;
-
 /// Starts a pipeline with a trigger token. The pipeline runs as the trigger's owner, who must still have permission.
 #[crate::boxed]
 pub async fn fire(
@@ -167,28 +188,19 @@ pub async fn fire(
     if repository.project.id != trigger.project_id {
         return Err(Error::Unauthenticated);
     }
-    check_variables(variables)?;
-    let trigger_input = TriggerInput {
-        trigger_id: trigger.id,
-        encrypted_variables: encrypt_trigger_variables(app, trigger.project_id, variables)?,
+    if let Some(reason) = find_forbidden(variables, "A trigger") {
+        return Err(Error::Rejected(reason));
+    }
+    let input = PipelineInput {
+        source: PipelineSource::Trigger,
+        trigger_id: Some(trigger.id),
+        encrypted_variables: encrypt_request_variables(app, trigger.project_id, variables)?,
     };
-    let created =
-        match creation::create_for_ref_name(app, &repository, ref_name, trigger.owner_id, Some(trigger_input)).await {
-            Err(Error::Invalid(_)) => Err(Error::Rejected("No builds created".into())),
-            made => made,
-        };
+    let created = match creation::create_for_ref_name(app, &repository, ref_name, trigger.owner_id, input).await {
+        Err(Error::Invalid(_)) => Err(Error::Rejected("No builds created".into())),
+        made => made,
+    };
     let created = created?;
     trigger::record_use(&mut *app.database.connection().await?, trigger.id, app.clock.now()).await?;
     Ok(created)
-}
-
-/// Rejects variables that would let the holder of a token change what the scripts of the project do.
-fn check_variables(variables: &[(String, String)]) -> Result<()> {
-    if variables.len() > MAX_VARIABLES {
-        return Err(Error::Rejected(format!("There are more than {MAX_VARIABLES} variables")));
-    }
-    match variables.iter().find(|(name, _)| is_reserved(name)) {
-        Some((name, _)) => Err(Error::Rejected(format!("A trigger cannot set the variable {name}"))),
-        None => Ok(()),
-    }
 }

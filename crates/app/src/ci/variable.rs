@@ -2,6 +2,7 @@
 //! CI.
 
 use holdfast_domain::Violations;
+use holdfast_domain::ci::variable::is_reserved;
 use holdfast_domain::ids::ProjectId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
@@ -10,6 +11,7 @@ use holdfast_store::ci::job::JobDetails;
 use holdfast_store::ci::variable::{self, EncryptedVariable};
 use holdfast_store::{Connection, commit};
 
+use super::predefined;
 use crate::error::OnConstraint;
 use crate::projects::project::ProjectRef;
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -18,6 +20,13 @@ use crate::{Actor, App, Error, Resource, Result, access};
 pub struct Variable {
     pub key: String,
     pub value: String,
+}
+
+impl Variable {
+    /// Returns whether runners mask the value in traces.
+    pub fn is_masked(&self) -> bool {
+        predefined::is_masked(&self.value)
+    }
 }
 
 /// Maximum number of variables of a project. All of them are sent with each build.
@@ -129,10 +138,27 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, key: &str) -
     Ok(decrypt(app, project.id, found).unwrap_or(Variable { key: key.to_owned(), value: String::new() }))
 }
 
-const TRIGGER_CONTEXT: &str = "variables of a trigger";
+/// Maximum number of variables in one request that creates a pipeline.
+const MAX_REQUEST_VARIABLES: usize = 100;
 
-/// Encrypts the variables of a trigger request, which are stored with the pipeline. Returns `None` if there are none.
-pub(super) fn encrypt_trigger_variables(
+/// Returns the reason why a request to create a pipeline must not set these variables, if there is one: some names
+/// would let the sender change what the scripts of the project do. `subject` is the beginning of the text, such as
+/// `A trigger`.
+pub(super) fn find_forbidden(variables: &[(String, String)], subject: &str) -> Option<String> {
+    if variables.len() > MAX_REQUEST_VARIABLES {
+        return Some(format!("There are more than {MAX_REQUEST_VARIABLES} variables"));
+    }
+    let reserved = variables.iter().find(|(name, _)| is_reserved(name));
+    reserved.map(|(name, _)| format!("{subject} cannot set the variable {name}"))
+}
+
+/// The context that the variables of a request are encrypted for. Its text names triggers, because they were the first
+/// requests with variables.
+const REQUEST_CONTEXT: &str = "variables of a trigger";
+
+/// Encrypts the variables of a request to create a pipeline, which are stored with the pipeline. Returns `None` if
+/// there are none.
+pub(super) fn encrypt_request_variables(
     app: &App,
     project: ProjectId,
     variables: &[(String, String)],
@@ -141,10 +167,21 @@ pub(super) fn encrypt_trigger_variables(
         return Ok(None);
     }
     let text = serde_json::to_vec(variables).map_err(|error| Error::Internal(error.into()))?;
-    Ok(Some(app.cipher.seal(&associated_data(project, TRIGGER_CONTEXT), &text)?))
+    Ok(Some(app.cipher.seal(&associated_data(project, REQUEST_CONTEXT), &text)?))
 }
 
-/// Decrypts the variables of a build: those of the project, followed by those of the trigger request.
+/// Decrypts the variables of the request that created a pipeline.
+pub(super) fn decrypt_request_variables(
+    app: &App,
+    project: ProjectId,
+    encrypted: &[u8],
+) -> Result<Vec<(String, String)>> {
+    let text = app.cipher.open(&associated_data(project, REQUEST_CONTEXT), encrypted)?;
+    serde_json::from_slice(&text).map_err(|error| Error::Internal(error.into()))
+}
+
+/// Decrypts the variables of a build: those of the project, followed by those of the request that created its
+/// pipeline.
 pub(super) fn decrypt_all(app: &App, details: &JobDetails) -> Result<Vec<(String, String)>> {
     let damaged = |error: Error| Error::Internal(error.to_string().into());
     let pairs = details.variable_keys.iter().zip(&details.variable_values);
@@ -153,12 +190,8 @@ pub(super) fn decrypt_all(app: &App, details: &JobDetails) -> Result<Vec<(String
         decrypt(app, details.project_id, stored).map(|it| (it.key, it.value)).map_err(damaged)
     };
     let mut variables: Vec<(String, String)> = pairs.map(decrypt_pair).collect::<Result<_>>()?;
-    if let Some(encrypted) = &details.trigger_variables {
-        let text =
-            app.cipher.open(&associated_data(details.project_id, TRIGGER_CONTEXT), encrypted).map_err(damaged)?;
-        let decrypted: Vec<(String, String)> =
-            serde_json::from_slice(&text).map_err(|error| Error::Internal(error.into()))?;
-        variables.extend(decrypted);
+    if let Some(encrypted) = &details.request_variables {
+        variables.extend(decrypt_request_variables(app, details.project_id, encrypted).map_err(damaged)?);
     }
     Ok(variables)
 }

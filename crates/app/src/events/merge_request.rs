@@ -35,6 +35,7 @@ pub(crate) fn merge_request_json(
             "milestone_id": request.milestone.as_ref().map(|it| it.id),
             "work_in_progress": is_work_in_progress(&request.title),
             "head": request.head,
+            "merge_when_build_succeeds": request.waits_for_build,
             "merge_commit_sha": request.merge_commit,
             "created_at": format_time(request.created_at),
             "updated_at": format_time(request.updated_at),

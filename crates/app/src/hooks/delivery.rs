@@ -2,6 +2,7 @@
 
 use holdfast_domain::ids::HookId;
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_store::hooks::delivery::DeliveryWithBody;
 use holdfast_store::hooks::stored_event::{self, BodyKey};
 use holdfast_store::hooks::{delivery, hook, queue};
 use holdfast_store::{Connection, commit};
@@ -44,6 +45,29 @@ pub struct DeliveryDetail {
     pub headers: Vec<(&'static str, String)>,
     /// `None` if the event has been deleted after its retention period.
     pub body: Option<Value>,
+}
+
+/// Lists the deliveries of a hook with their requests, newest first. The bodies of deliveries that were not sent yet,
+/// and very long bodies, are left out.
+#[crate::boxed]
+pub async fn list_details(
+    app: &App,
+    actor: &Actor,
+    scope: &HookScope,
+    hook: HookId,
+    page: PageRequest,
+) -> Result<Page<DeliveryDetail>> {
+    let mut connection = app.database.connection().await?;
+    find_hook(app, &mut connection, actor, scope, hook).await?;
+    let receiver = delivery::find_receiver(&mut connection, hook).await?.ok_or(Error::NotFound(Resource::Record))?;
+    let page = delivery::list_with_bodies(&mut connection, hook, page).await?;
+    Ok(page.map(|found| {
+        let DeliveryWithBody { delivery, body } = found;
+        let request = Request::new(&receiver, &delivery.kind, delivery.id(), delivery.sequence);
+        let headers = request.redacted_headers(delivery.attempted_at);
+        let body = body.and_then(|body| serde_json::from_slice(&body).ok());
+        DeliveryDetail { url: request.redacted_url(), headers, body, delivery }
+    }))
 }
 
 #[crate::boxed]

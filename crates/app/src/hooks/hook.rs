@@ -40,6 +40,17 @@ impl HookScope {
             }
         }
     }
+
+    /// Like [`authorize`](Self::authorize), but locks the project until the end of the transaction.
+    async fn lock(&self, app: &App, connection: &mut Connection, actor: &Actor) -> Result<HookOwner> {
+        match self {
+            Self::Project(project) => {
+                let project = access::lock_project(app, connection, actor, project, ProjectAction::ManageHooks).await?;
+                Ok(HookOwner::Project(project.id))
+            }
+            Self::Instance => self.authorize(app, connection, actor).await,
+        }
+    }
 }
 
 #[crate::boxed]
@@ -60,7 +71,8 @@ pub async fn show(app: &App, actor: &Actor, scope: &HookScope, id: HookId) -> Re
 /// The attributes of a new hook, or the changes of an update.
 #[derive(Clone, Default)]
 pub struct HookChanges {
-    pub url: String,
+    /// Required for a new hook. An update without it keeps the URL.
+    pub url: Option<String>,
     pub token: Field<String>,
     pub push_events: Option<bool>,
     pub tag_push_events: Option<bool>,
@@ -87,17 +99,16 @@ const DEFAULT_SUBSCRIPTIONS: EventSubscriptions = EventSubscriptions {
 };
 
 impl HookChanges {
-    /// Validates the attributes and returns the URL without surrounding whitespace.
-    fn check(&self, owner: HookOwner) -> Result<&str> {
-        let url = self.url.trim();
-        let is_http_url = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        match owner {
-            HookOwner::Project(_) if !is_http_url => return Err(Error::InvalidHookUrl),
-            HookOwner::Instance if !is_http_url => return Err(Violations::single("url", "must be a valid URL").into()),
-            _ => {}
-        }
+    /// Validates the attributes and returns the URL, if there is one, without surrounding whitespace.
+    fn check(&self, owner: HookOwner) -> Result<Option<&str>> {
+        let url = self.url.as_deref().map(str::trim);
         let mut violations = Violations::default();
-        violations.check_length("url", url, 2000);
+        if let Some(url) = url {
+            if !Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
+                return Err(invalid_url(owner));
+            }
+            violations.check_length("url", url, 2000);
+        }
         if let Field::Value(token) = &self.token {
             violations.check_single_line("token", token);
             if !is_valid_signing_secret(token) {
@@ -132,6 +143,13 @@ impl HookChanges {
     }
 }
 
+fn invalid_url(owner: HookOwner) -> Error {
+    match owner {
+        HookOwner::Project(_) => Error::InvalidHookUrl,
+        HookOwner::Instance => Violations::single("url", "must be a valid URL").into(),
+    }
+}
+
 /// Maximum number of hooks of one project, and of the instance. An event fans out to all of them in one transaction.
 const MAX_HOOKS: i64 = 10_000;
 
@@ -139,7 +157,7 @@ const MAX_HOOKS: i64 = 10_000;
 pub async fn create(app: &App, actor: &Actor, scope: &HookScope, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
     let owner = scope.authorize(app, &mut transaction, actor).await?;
-    let url = changes.check(owner)?;
+    let url = changes.check(owner)?.ok_or_else(|| invalid_url(owner))?;
     if hook::count(&mut transaction, owner, MAX_HOOKS).await? == MAX_HOOKS {
         return Err(Error::Rejected(format!("The maximum of {MAX_HOOKS} hooks has been reached")));
     }
@@ -152,7 +170,13 @@ pub async fn create(app: &App, actor: &Actor, scope: &HookScope, changes: HookCh
     Ok(hook)
 }
 
-/// Updates a hook of a project.
+/// Updates a hook of a project. See [`update_in`].
+#[crate::boxed]
+pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, changes: HookChanges) -> Result<Hook> {
+    update_in(app, actor, &HookScope::Project(project.clone()), id, changes).await
+}
+
+/// Updates a hook of a project. Attributes that the changes leave out keep their values.
 ///
 /// The token and the credentials in the URL are kept only for the same endpoint. With another URL they are dropped
 /// unless the request contains them; otherwise every master could have them sent to a server of their own.
@@ -160,12 +184,13 @@ pub async fn create(app: &App, actor: &Actor, scope: &HookScope, changes: HookCh
 /// Pending deliveries of a failing hook are sent at once, because the change has most likely fixed it. If a dispatcher
 /// is serving the hook, its next batch uses the new attributes.
 #[crate::boxed]
-pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, id: HookId, changes: HookChanges) -> Result<Hook> {
+pub async fn update_in(app: &App, actor: &Actor, scope: &HookScope, id: HookId, changes: HookChanges) -> Result<Hook> {
     let mut transaction = app.database.begin().await?;
-    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageHooks).await?;
-    let owner = HookOwner::Project(project.id);
+    let owner = scope.lock(app, &mut transaction, actor).await?;
+    // What the request does not change is read under the lock, because another update may be changing it.
+    hook::lock(&mut transaction, owner, id).await?;
     let before = hook::find(&mut transaction, owner, id).await?.ok_or(Error::NotFound(Resource::Record))?;
-    let new_url = changes.check(owner)?;
+    let new_url = changes.check(owner)?.unwrap_or(&before.url);
     let is_same_address = address::is_same_endpoint(&before.url, new_url);
     let keeps_credentials = is_same_address && !address::has_credentials(new_url);
     let url = if keeps_credentials && address::has_credentials(&before.url) { &before.url } else { new_url };

@@ -13,6 +13,7 @@ pub mod dispatch;
 mod fan_out;
 pub mod hook;
 mod request;
+pub mod sample;
 mod stored_body;
 pub mod token;
 

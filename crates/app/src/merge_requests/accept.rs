@@ -3,23 +3,27 @@
 //! The merge commit is made before the transaction, in a quarantine. One transaction then updates the target branch,
 //! deletes the source branch if that was asked for and it is in the same project, marks the merge request as merged, and
 //! writes the events. Under the lock of the repository it compares the target branch and the head with those that were
-//! merged. A branch of a fork is deleted afterwards.
+//! merged. A branch of a fork is deleted afterwards, and so is that of a head which a push has brought into the target.
+
+use std::time::Duration;
 
 use holdfast_domain::ci::Status;
 use holdfast_domain::ids::MergeRequestId;
-use holdfast_domain::merge_requests::{MergeStatus, is_work_in_progress};
+use holdfast_domain::merge_requests::MergeStatus;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
 use holdfast_store::ci::pipeline;
-use holdfast_store::merge_requests::merge_request;
 use holdfast_store::merge_requests::version::{self, Version};
 use holdfast_store::merge_requests::waiting::{self, WaitingMerge};
+use holdfast_store::merge_requests::{discussion, merge_request};
 use holdfast_store::planning::issue::CounterDelta;
 use holdfast_store::planning::note::{self, NoteTarget};
+use holdfast_store::planning::todo;
 use holdfast_store::worker::close_issues::{self, IssueClosure};
-use holdfast_store::worker::{merge_requests, pipelines};
+use holdfast_store::worker::merge_requests;
 use holdfast_store::{Connection, Transaction};
 
+use super::blocker::{Blocker, HeadPipeline, find_by_rules, find_in_content, find_source_tip};
 use super::closing;
 use super::events::{MergeRequestEventKind, publish};
 use super::merge_request::{MergeRequest, find, lock};
@@ -29,9 +33,7 @@ use super::version::load_newest;
 use crate::accounts::user::actor_for_user;
 use crate::actor::CurrentUser;
 use crate::projects::project::{Project, ProjectRef};
-use crate::repository::edit::merge::{self, MAX_ATTEMPTS, Merge, MergeTarget, RemovableBranch, too_many_updates};
-use crate::repository::open_repository::{OpenRepository, open_repository};
-use crate::repository::transfer::missing_objects::find_tip;
+use crate::repository::edit::merge::{self, MAX_ATTEMPTS, MergeTarget, RemovableBranch, too_many_updates};
 use crate::{Actor, App, Error, Result, access};
 
 /// How a client wants to merge.
@@ -56,18 +58,30 @@ pub async fn accept(
     id: MergeRequestId,
     input: AcceptMergeRequest,
 ) -> Result<MergeRequest> {
+    let mut attempted_head = None;
     for _ in 0..MAX_ATTEMPTS {
         let (repository, request, newest) = load_newest(app, actor, project, id).await?;
-        if !merge::is_allowed(app, actor, &repository, &request.target_branch).await? {
-            // 401 instead of 403, as existing clients expect.
-            return Err(Error::Unauthenticated);
+        if input.waits_for_build && !merge::is_allowed(app, actor, &repository, &request.target_branch).await? {
+            return Err(Blocker::NotAllowed.into_error());
         }
-        let pipeline = find_pipeline_status(app, &repository.project, &request, &newest).await?;
-        let waits = input.waits_for_build && pipeline.is_some_and(|status| !status.is_complete());
-        check_state(&repository.project, &request, pipeline.filter(|_| !waits))?;
-        if !has_current_head(app, &repository, &request, &newest).await? {
+        let pipeline = match input.waits_for_build {
+            true => wait_for_pipeline(app, &repository.project, &request, &newest).await?,
+            false => HeadPipeline::load(app, &repository.project, &request, &newest).await?,
+        };
+        let waits = input.waits_for_build && pipeline.status.is_some_and(Status::is_active);
+        let blockers = find_by_rules(app, actor, &repository, &request, pipeline).await?;
+        let is_in_the_way = |blocker: &Blocker| !(waits && matches!(blocker, Blocker::Pipeline(_)));
+        if let Some(blocker) = blockers.into_iter().find(is_in_the_way) {
+            return Err(blocker.into_error());
+        }
+        let tip = find_source_tip(app, &repository, &request).await?.ok_or(Error::NotMergeable)?;
+        if tip != newest.head {
             refresh(app, actor, &repository.project, &request).await?;
             continue;
+        }
+        // What a push adds after the first attempt was not seen by the client.
+        if *attempted_head.get_or_insert(newest.head) != newest.head {
+            return Err(head_mismatch(newest.head));
         }
         let closed_issues = closing::find_closed_issue_iids(app, &repository, &request, &newest).await?;
         let permit = merge::acquire_permit(app, actor, &repository.project).await?;
@@ -81,55 +95,31 @@ pub async fn accept(
     Err(too_many_updates())
 }
 
-/// Returns the status of the newest pipeline of the head of a merge request. A pipeline that may still be created by a job
-/// counts as pending.
-async fn find_pipeline_status(
+/// How long a merge that is to wait for a pipeline waits for the job that may create it. The job usually takes less than a
+/// second.
+const MAX_CREATION_WAIT: Duration = Duration::from_secs(10);
+const CREATION_POLL_INTERVAL: Duration = Duration::from_millis(100);
+const PIPELINE_IS_MISSING: &str = "The pipeline of the last commit is being created. Try again in a moment";
+
+/// Finds the pipeline of the head, and waits if a job may still create it.
+async fn wait_for_pipeline(
     app: &App,
     project: &Project,
     request: &MergeRequest,
-    version: &Version,
-) -> Result<Option<Status>> {
-    let mut connection = app.database.connection().await?;
-    let source = request.source_project().unwrap_or(project.id);
-    let head = [version.head.to_string()];
-    let found = pipeline::list_newest_for_commits(&mut connection, source, &head).await?;
-    match found.first() {
-        Some(pipeline) => Ok(Some(pipeline.status)),
-        None if pipelines::has_pending(&mut connection, source).await? => Ok(Some(Status::Pending)),
-        None => Ok(None),
-    }
-}
-
-/// Fails if the state of a merge request, or the pipeline of its head, does not allow to merge it.
-fn check_state(project: &Project, request: &MergeRequest, pipeline: Option<Status>) -> Result<()> {
-    let is_unsuccessful = pipeline.is_some_and(|status| !matches!(status, Status::Success | Status::Skipped));
-    let is_blocked = project.features.only_allow_merge_if_build_succeeds && is_unsuccessful;
-    let is_open = request.state.is_open() && !is_work_in_progress(&request.title);
-    if project.archived || !is_open || is_blocked {
-        return Err(Error::NotMergeable);
-    }
-    Ok(())
-}
-
-/// Returns whether the newest version is the tip of the source branch. Fails if there is no source branch.
-async fn has_current_head(
-    app: &App,
-    repository: &OpenRepository,
-    request: &MergeRequest,
     newest: &Version,
-) -> Result<bool> {
-    let source = request.source_project().ok_or(Error::NotMergeable)?;
-    let tip = if source == repository.project.id {
-        find_tip(repository, &request.source_branch)
-    } else {
-        let fork = open_repository(app, &Actor::Operator, &ProjectRef::Id(source), ProjectAction::ReadCode).await;
-        let fork = match fork {
-            Err(Error::NotFound(_)) => return Err(Error::NotMergeable),
-            fork => fork?,
-        };
-        find_tip(&fork, &request.source_branch)
+) -> Result<HeadPipeline> {
+    let find = async {
+        let mut interval = tokio::time::interval(CREATION_POLL_INTERVAL);
+        loop {
+            interval.tick().await;
+            let pipeline = HeadPipeline::load(app, project, request, newest).await?;
+            if !pipeline.may_be_created {
+                return Ok(pipeline);
+            }
+        }
     };
-    Ok(tip.ok_or(Error::NotMergeable)? == newest.head)
+    let unavailable = Err(Error::TemporarilyUnavailable(PIPELINE_IS_MISSING));
+    tokio::time::timeout(MAX_CREATION_WAIT, find).await.unwrap_or(unavailable)
 }
 
 /// One attempt to merge a version into the target branch as it is now.
@@ -149,18 +139,15 @@ impl Attempt<'_> {
     /// conflict.
     async fn run(&self, input: &AcceptMergeRequest) -> Result<Option<MergeRequest>> {
         let (app, head) = (self.app, self.version.head);
-        if let Some(start) = self.version.start
-            && self.target.is_ancestor(head, start).await?
-        {
-            return Err(Error::NotMergeable);
-        }
-        let tree = match self.target.merge(app, head).await? {
-            Merge::Tree(tree) => tree,
-            Merge::Conflicts(_) => {
-                let mut connection = app.database.connection().await?;
-                let (id, tip) = (self.request.id, self.target.tip());
-                merge_request::set_merge_status(&mut connection, id, MergeStatus::CannotBeMerged, head, tip).await?;
-                return Err(Error::MergeConflict);
+        let tree = match find_in_content(app, &self.target, &self.version).await? {
+            Ok(tree) => tree,
+            Err(blocker) => {
+                if matches!(blocker, Blocker::Conflicts(_)) {
+                    let mut connection = app.database.connection().await?;
+                    let (id, tip, status) = (self.request.id, self.target.tip(), MergeStatus::CannotBeMerged);
+                    merge_request::set_merge_status(&mut connection, id, status, head, tip).await?;
+                }
+                return Err(blocker.into_error());
             }
         };
         let expected = head.to_string();
@@ -170,10 +157,10 @@ impl Attempt<'_> {
         if self.waits {
             return self.wait(input).await;
         }
-        if self.target.is_ancestor(head, self.target.tip()).await? {
-            return self.finish_without_commit().await;
-        }
         let removed_branch = self.find_removed_branch(input.removes_source_branch).await?;
+        if self.target.is_ancestor(head, self.target.tip()).await? {
+            return self.finish_without_commit(removed_branch).await;
+        }
         let (removed_here, removed_fork_branch) = match self.request.source_project() {
             Some(source) if source != self.request.project_id => (None, removed_branch.map(|it| (source, it))),
             _ => (removed_branch.map(|it| it.name), None),
@@ -215,26 +202,38 @@ impl Attempt<'_> {
     }
 
     /// Begins the transaction and locks the project and the request. Returns None if its state, title or target
-    /// branch was changed since it was read, so that its state is checked again.
+    /// branch was changed since it was read, if the project was archived, or if a required discussion was started or a
+    /// required pipeline no longer succeeds, so that all is checked again.
     async fn begin(&self) -> Result<Option<(Transaction, Project)>> {
         let mut transaction = self.app.database.begin().await?;
         let (project, action) = (ProjectRef::Id(self.request.project_id), ProjectAction::ReadMergeRequests);
         let project = access::lock_project(self.app, &mut transaction, self.actor, &project, action).await?;
         let current = lock(&mut transaction, self.actor, &project, self.request.id).await?;
+        let has_pipeline_blocker = project.features.only_allow_merge_if_build_succeeds
+            && !self.waits
+            && HeadPipeline::find(&mut transaction, &project, self.request, &self.version).await?.is_blocking();
         let is_unchanged = current.state == self.request.state
+            && !project.archived
+            && !has_pipeline_blocker
             && current.title == self.request.title
-            && current.target_branch == self.request.target_branch;
+            && current.target_branch == self.request.target_branch
+            && !(project.features.only_allow_merge_if_all_discussions_are_resolved
+                && discussion::has_unresolved(&mut transaction, self.request.id).await?);
         Ok(is_unchanged.then_some((transaction, project)))
     }
 
-    /// Marks the request as merged if a push has brought its head into the target branch already.
-    async fn finish_without_commit(&self) -> Result<Option<MergeRequest>> {
+    /// Marks the request as merged if a push has brought its head into the target branch already, and deletes the source
+    /// branch afterwards if that was asked for.
+    async fn finish_without_commit(&self, removed_branch: Option<RemovableBranch>) -> Result<Option<MergeRequest>> {
         let Some((mut transaction, project)) = self.begin().await? else { return Ok(None) };
         let branches = SourceBranch::within(&self.request.source_branch);
         let tips = branches.lock_tips(self.app, &mut transaction, &project, &self.request.target_branch).await?;
         let newest = version::find_newest(&mut transaction, self.request.id).await?;
         let is_same_target = tips.is_some_and(|tips| tips.target == Some(self.target.tip()));
-        if !is_same_target || newest.head != self.version.head {
+        if newest.head != self.version.head {
+            return Err(head_mismatch(newest.head));
+        }
+        if !is_same_target {
             return Ok(None);
         }
         let current_user = self.actor.current_user()?;
@@ -247,12 +246,19 @@ impl Attempt<'_> {
         merge.write(self.app, &mut transaction, &project, current_user).await?;
         let merged = merge.publish(self.app, &mut transaction, self.actor, &project, current_user).await?;
         holdfast_store::commit(transaction).await?;
+        if let (Some(source), Some(branch)) = (self.request.source_project(), removed_branch) {
+            merge::remove(self.app, &ProjectRef::Id(source), branch, self.version.head).await;
+        }
         Ok(Some(merged))
     }
 
     /// Stores that the request is to be merged when the pipeline of its head succeeds.
     async fn wait(&self, input: &AcceptMergeRequest) -> Result<Option<MergeRequest>> {
         let Some((mut transaction, project)) = self.begin().await? else { return Ok(None) };
+        let newest = version::find_newest(&mut transaction, self.request.id).await?;
+        if newest.head != self.version.head {
+            return Err(head_mismatch(newest.head));
+        }
         let waiting_merge = WaitingMerge {
             head: self.version.head,
             user: self.actor.current_user()?.account.id(),
@@ -269,7 +275,7 @@ impl Attempt<'_> {
         Ok(Some(request))
     }
 
-    /// Enqueues the waiting merge if the pipeline of the head has succeeded since it was read. The lock of the pipeline
+    /// Enqueues the waiting merge if the pipeline of the head has succeeded or was skipped since it was read. The lock of the pipeline
     /// orders this after a change of its status, or before it, and then that change finds the waiting merge.
     async fn enqueue_if_built(&self, connection: &mut Connection) -> Result<()> {
         let source = self.request.source_project().unwrap_or(self.request.project_id);
@@ -278,7 +284,7 @@ impl Attempt<'_> {
             pipeline::lock_row(connection, pipeline.id).await?;
         }
         let newest = pipeline::list_newest_for_commits(connection, source, &head).await?;
-        if newest.first().is_some_and(|pipeline| pipeline.status == Status::Success) {
+        if newest.first().is_some_and(|pipeline| pipeline.status.allows_merge()) {
             merge_requests::enqueue_waiting_merges(connection, source, &head[0]).await?;
         }
         Ok(())
@@ -310,8 +316,8 @@ pub(super) struct FinishedMerge<'a> {
 }
 
 impl FinishedMerge<'_> {
-    /// Marks an open merge request as merged, adds the system note and enqueues the closing of issues. The caller holds the
-    /// locks of the project and the merge request.
+    /// Marks an open merge request as merged and adds the system note. The caller holds the locks of the project and the
+    /// merge request.
     pub async fn write(
         &self,
         app: &App,
@@ -326,15 +332,12 @@ impl FinishedMerge<'_> {
         }
         let target = NoteTarget::MergeRequest(id);
         note::insert_system(connection, target, user, &[system_note::MERGED.into()], now).await?;
-        if !self.closed_issues.is_empty() {
-            let commit = self.merge_commit.unwrap_or(self.head).to_string();
-            let closure = IssueClosure { commit, iids: self.closed_issues.to_vec() };
-            close_issues::enqueue(connection, project.id, user, &[closure]).await?;
-        }
+        todo::complete(connection, user, target).await?;
         Ok(())
     }
 
-    /// Publishes the event of the merge, and returns the merge request.
+    /// Publishes the event of the merge, enqueues the closing of issues, and returns the merge request. The caller also holds
+    /// the lock of the repository, which every user of the queue takes first.
     pub async fn publish(
         &self,
         app: &App,
@@ -343,6 +346,11 @@ impl FinishedMerge<'_> {
         project: &Project,
         current_user: &CurrentUser,
     ) -> Result<MergeRequest> {
+        if !self.closed_issues.is_empty() {
+            let commit = self.merge_commit.unwrap_or(self.head).to_string();
+            let closure = IssueClosure { commit, iids: self.closed_issues.to_vec() };
+            close_issues::enqueue(connection, project.id, current_user.account.id(), &[closure]).await?;
+        }
         let merged = find(connection, actor, project, self.request).await?;
         publish(app, connection, current_user, project, &merged, MergeRequestEventKind::Merged).await?;
         Ok(merged)

@@ -12,7 +12,7 @@ use holdfast_store::merge_requests::merge_request::Attributes;
 use holdfast_store::planning::label::TitledLabel;
 use holdfast_store::planning::milestone;
 
-use crate::planning::issue_update::{can_be_assigned, find_or_create_labels, parse_label_titles};
+use crate::planning::issue_update::{LabelEdit, can_be_assigned, find_or_create_labels, parse_label_titles};
 use crate::projects::project::Project;
 use crate::{Actor, App, Result, access};
 
@@ -26,6 +26,8 @@ pub struct MergeRequestChanges {
     pub milestone: Field<MilestoneId>,
     /// The titles of all labels.
     pub labels: Option<Vec<String>>,
+    /// Labels to add and to remove, if `labels` is None. Only for updates.
+    pub label_edit: LabelEdit,
     pub removes_source_branch: Option<bool>,
     pub state_event: Option<StateEvent>,
 }
@@ -37,6 +39,12 @@ pub(super) struct MergeRequestUpdate {
 }
 
 impl MergeRequestChanges {
+    /// Replaces the labels to add and to remove by the titles of all labels, from those that the merge request has.
+    pub(super) fn with_labels_of(self, current: &[String]) -> Self {
+        let labels = self.labels.or_else(|| self.label_edit.apply(current));
+        Self { labels, label_edit: LabelEdit::default(), ..self }
+    }
+
     /// Checks the texts of a new merge request, before its commits are copied.
     pub(super) fn check_texts(&self) -> Result<()> {
         let mut violations = Violations::default();

@@ -1,11 +1,11 @@
 //! Merge requests: show, create, update, delete and subscribe.
 
 use holdfast_domain::ids::{LabelId, MergeRequestId, ProjectId};
-use holdfast_domain::merge_requests::MergeRequestState;
+use holdfast_domain::merge_requests::{MergeRequestState, is_work_in_progress};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::activity::event;
 use holdfast_store::merge_requests::merge_request::{self, Attributes, Source};
-use holdfast_store::merge_requests::{version, waiting};
+use holdfast_store::merge_requests::{open, version, waiting};
 use holdfast_store::planning::issue::CounterDelta;
 use holdfast_store::planning::label::{self, TitledLabel};
 use holdfast_store::planning::note::{self, NoteTarget};
@@ -17,10 +17,13 @@ pub use holdfast_store::merge_requests::merge_request::MergeRequest;
 use super::changes::{MergeRequestChanges, MergeRequestUpdate};
 use super::events::{MergeRequestEventKind, publish};
 use super::source::SourceBranch;
-use super::system_note;
+use super::system_note::{self, common_attributes};
 use crate::accounts::user::lock_author;
+use crate::planning::todo;
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::edit::merge::{MAX_ATTEMPTS, too_many_updates};
+use crate::repository::open_repository::open_repository;
+use crate::repository::transfer::missing_objects::find_tip;
 use crate::{Actor, App, Error, Resource, Result, access};
 
 const SAME_BRANCH: &str = "You can not use same project/branch for source and target";
@@ -34,6 +37,15 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: MergeReque
     let action = ProjectAction::ReadMergeRequests;
     let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
     find(&mut connection, actor, &project, id).await
+}
+
+/// Returns the id of a merge request by its number within the target project.
+#[crate::boxed]
+pub async fn find_id(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Result<MergeRequestId> {
+    let mut connection = app.database.connection().await?;
+    let action = ProjectAction::ReadMergeRequests;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    merge_request::find_id(&mut connection, project.id, iid).await?.ok_or(Error::NotFound(Resource::MergeRequest))
 }
 
 /// Finds a merge request of a project whose merge requests the actor may read.
@@ -71,24 +83,30 @@ pub async fn create(
     changes: MergeRequestChanges,
 ) -> Result<MergeRequest> {
     let source = access::read_project(app, actor, source, ProjectAction::CreateMergeRequest).await?;
+    changes.check_texts()?;
     let target = target.unwrap_or(source.id);
     if target != source.id {
         let action = ProjectAction::ReadMergeRequests;
-        let target = access::read_project(app, actor, &ProjectRef::Id(target), action).await?;
-        if source.source().is_none_or(|origin| origin.id != target.id) || target.archived {
+        let target = open_repository(app, actor, &ProjectRef::Id(target), action).await?;
+        if source.source().is_none_or(|origin| origin.id != target.project.id) || target.project.archived {
             return Err(Error::Unprocessable(UNRELATED_PROJECT));
         }
+        // Copying the commits of a fork costs much more than this check.
+        if find_tip(&target, changes.target_branch.as_deref().unwrap_or_default()).is_none() {
+            return Err(Error::Unprocessable(NO_TARGET_BRANCH));
+        }
     }
-    changes.check_texts()?;
     for _ in 0..MAX_ATTEMPTS {
         let source = Source { project: source.id, branch: source_branch };
         let target_branch = changes.target_branch.as_deref().unwrap_or_default();
-        // Copying the commits of a fork costs much more than these checks.
         reject_duplicate(&mut *app.database.connection().await?, target, source, target_branch).await?;
         let opened = SourceBranch::open(app, actor, source.project, source_branch, target, None).await?;
         let opened = opened.ok_or(Error::Unprocessable(NO_SOURCE_BRANCH))?;
-        if let Some(created) = create_from(app, actor, &opened, source, target, changes.clone()).await? {
-            return Ok(created);
+        match create_from(app, actor, &opened, source, target, changes.clone()).await {
+            // The branch of a fork was updated, or maintenance pruned what its commits are based on.
+            Ok(None) | Err(Error::PrunedConcurrently) => {}
+            Ok(Some(created)) => return Ok(created),
+            Err(error) => return Err(error),
         }
     }
     Err(too_many_updates())
@@ -135,6 +153,8 @@ async fn create_from(
     label::update_merge_request_labels(&mut transaction, id, &[], &labels).await?;
     merge_request::adjust_counters(&mut transaction, id, CounterDelta::Increment).await?;
     let request = find(&mut transaction, actor, &project, id).await?;
+    let (note_target, attributes) = (NoteTarget::MergeRequest(id), common_attributes(&request));
+    todo::update(app, &mut transaction, author, project.id, note_target, None, attributes).await?;
     publish(app, &mut transaction, actor.current_user()?, &project, &request, MergeRequestEventKind::Opened).await?;
     holdfast_store::commit(transaction).await?;
     opened.update_cache(app, &tips).await;
@@ -148,12 +168,32 @@ async fn reject_duplicate(
     source: Source<'_>,
     target_branch: &str,
 ) -> Result<()> {
-    let titles = merge_request::list_open_titles(connection, project, source, target_branch).await?;
+    let titles = open::list_titles(connection, project, source, target_branch).await?;
     if titles.is_empty() {
         return Ok(());
     }
     // The error text is as existing clients expect.
     Err(Error::Conflict(format!("Cannot Create: This merge request already exists: {}", titles.join(", "))))
+}
+
+/// Returns the number of the open merge request from a branch into another one, if there is one. It keeps the actor
+/// from creating the same.
+#[crate::boxed]
+pub async fn find_open_iid(
+    app: &App,
+    actor: &Actor,
+    source: &ProjectRef,
+    source_branch: &str,
+    target: Option<ProjectId>,
+    target_branch: &str,
+) -> Result<Option<i64>> {
+    let mut connection = app.database.connection().await?;
+    let action = ProjectAction::CreateMergeRequest;
+    let source = access::authorize_project(app, &mut connection, actor, source, action).await?;
+    let (target, action) = (ProjectRef::Id(target.unwrap_or(source.id)), ProjectAction::ReadMergeRequests);
+    let target = access::authorize_project(app, &mut connection, actor, &target, action).await?;
+    let source = Source { project: source.id, branch: source_branch };
+    Ok(open::find_iid(&mut connection, target.id, source, target_branch).await?)
 }
 
 /// Returns whether the actor manages merge requests, or is the author or the assignee of this one.
@@ -177,6 +217,7 @@ pub async fn update(
     if project.archived || !can_edit(actor, &project, &before) {
         return Err(Error::Forbidden(None));
     }
+    let changes = changes.with_labels_of(&before.labels);
     let after = changes.apply(app, &mut transaction, actor, &project, (&before).into()).await?;
     save(app, transaction, actor, &project, before, after).await
 }
@@ -222,11 +263,17 @@ async fn save(
             .await?;
     }
     let saved = find(&mut transaction, actor, project, before.id).await?;
+    if is_work_in_progress(&before.title) && !is_work_in_progress(&saved.title) {
+        merge_requests::enqueue_if_waiting(&mut transaction, &saved).await?;
+    }
     let titles = |labels: &[&TitledLabel]| labels.iter().map(|label| label.title.clone()).collect::<Vec<_>>();
     let notes = system_note::for_update(&before, &saved, &titles(&added), &titles(&removed));
     let current_user = actor.current_user()?;
     let target = NoteTarget::MergeRequest(before.id);
-    note::insert_system(&mut transaction, target, current_user.account.id(), &notes, now).await?;
+    let author = current_user.account.id();
+    note::insert_system(&mut transaction, target, author, &notes, now).await?;
+    let (old, new) = (common_attributes(&before), common_attributes(&saved));
+    todo::update(app, &mut transaction, author, project.id, target, Some(old), new).await?;
     let is_edited =
         has_label_changes || Attributes { state: old_attributes.state, ..after.attributes } != old_attributes;
     if is_edited {

@@ -5,13 +5,18 @@
 //! after them.
 
 pub mod accept;
+pub mod blocker;
 pub mod changes;
 pub mod closing;
+pub mod detail;
+pub mod discussion;
 mod events;
 pub mod list;
 pub mod merge_request;
+pub mod pipeline;
 pub mod pushed;
 mod source;
 mod system_note;
+pub mod thread;
 pub mod version;
 pub mod waiting;

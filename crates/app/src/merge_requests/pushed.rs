@@ -9,6 +9,7 @@ use holdfast_git::ObjectId;
 use holdfast_store::merge_requests::merge_request::{self, MergeRequestRef, Source};
 use holdfast_store::merge_requests::version;
 use holdfast_store::planning::note::{self, NoteTarget};
+use holdfast_store::planning::todo;
 use holdfast_store::worker::merge_requests::BranchUpdate;
 
 use super::accept::FinishedMerge;
@@ -16,16 +17,13 @@ use super::closing;
 use super::events::{MergeRequestEventKind, publish};
 use super::merge_request::{find, lock};
 use super::source::{SourceBranch, refresh};
-use super::system_note;
+use super::system_note::{self, MAX_NOTED_COMMITS};
 use super::version::load_newest;
 use crate::accounts::user;
 use crate::projects::project::ProjectRef;
 use crate::repository::browse::compare;
 use crate::repository::open_repository::open_repository;
 use crate::{Actor, App, Error, Result, access};
-
-/// Maximum number of commits of a push that are read for a system note. Arbitrary.
-const MAX_NOTED_COMMITS: usize = 1_000;
 
 /// Updates the merge requests from and into the pushed branches, on behalf of the user who pushed.
 #[crate::boxed]
@@ -85,7 +83,7 @@ async fn announce(app: &App, actor: &Actor, request: MergeRequestRef, is_deleted
     let unannounced = version::list_unannounced(&mut *app.database.connection().await?, request.id).await?;
     for version in &unannounced {
         let old = Some(version.previous_head);
-        let commits = compare::list_commits(app, &repository, old, version.head, MAX_NOTED_COMMITS).await?;
+        let commits = compare::list_commits(app, &repository, old, version.head, MAX_NOTED_COMMITS + 1).await?;
         notes.push(system_note::for_commits(&commits));
     }
     let mut transaction = app.database.begin().await?;
@@ -103,6 +101,7 @@ async fn announce(app: &App, actor: &Actor, request: MergeRequestRef, is_deleted
     }
     let (target, author) = (NoteTarget::MergeRequest(request.id), current_user.account.id());
     note::insert_system(&mut transaction, target, author, &notes, app.clock.now()).await?;
+    todo::complete(&mut transaction, author, target).await?;
     Ok(holdfast_store::commit(transaction).await?)
 }
 

@@ -6,7 +6,8 @@ use holdfast_store::merge_requests::merge_request::MergeRequest;
 use crate::planning::system_note::{CommonAttributes, for_common_attributes};
 use crate::repository::browse::commit::Commit;
 
-fn common(request: &MergeRequest) -> CommonAttributes<'_> {
+/// Returns the attributes of a merge request that issues have, too.
+pub(super) fn common_attributes(request: &MergeRequest) -> CommonAttributes<'_> {
     CommonAttributes {
         title: &request.title,
         description: request.description.as_deref(),
@@ -22,7 +23,7 @@ pub(super) fn for_update(
     added: &[String],
     removed: &[String],
 ) -> Vec<String> {
-    let mut notes = for_common_attributes(common(before), common(after), added, removed);
+    let mut notes = for_common_attributes(common_attributes(before), common_attributes(after), added, removed);
     match (is_work_in_progress(&before.title), is_work_in_progress(&after.title)) {
         (false, true) => notes.push("marked as a **Work In Progress**".into()),
         (true, false) => notes.push("unmarked as a **Work In Progress**".into()),
@@ -46,11 +47,16 @@ pub(super) const MERGED: &str = "merged";
 
 /// Maximum number of commits that a note names. Arbitrary.
 const MAX_NAMED_COMMITS: usize = 20;
+/// Maximum number of commits of a push that are counted. Arbitrary.
+pub(super) const MAX_NOTED_COMMITS: usize = 1_000;
 
 /// Returns the text about new commits, which come newest first.
 pub(super) fn for_commits(commits: &[Commit]) -> String {
-    let total = commits.len();
-    let mut text = format!("added {total} commit{}\n", if total == 1 { "" } else { "s" });
+    let mut text = match commits.len() {
+        1 => "added 1 commit\n".to_owned(),
+        total if total > MAX_NOTED_COMMITS => format!("added more than {MAX_NOTED_COMMITS} commits\n"),
+        total => format!("added {total} commits\n"),
+    };
     for commit in commits.iter().take(MAX_NAMED_COMMITS) {
         let title = commit.message.trim_start().lines().next().unwrap_or_default();
         text += &format!("\n* {} - {}", &commit.id.to_string()[..8], title.trim_end());

@@ -2,6 +2,8 @@
 
 use holdfast_domain::ids::{MergeRequestId, MergeRequestVersionId};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_git::ObjectId;
+use holdfast_git::range_diff::CommitRange;
 use holdfast_store::merge_requests::version;
 
 pub use holdfast_store::merge_requests::version::{Version, VersionComparison};
@@ -10,6 +12,7 @@ use super::merge_request::{self, MergeRequest};
 use crate::projects::project::ProjectRef;
 use crate::repository::browse::commit::Commit;
 use crate::repository::browse::compare::{self, ComparisonParts};
+use crate::repository::browse::range_diff::{self, RangePairs};
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -28,7 +31,7 @@ pub struct ComparedVersion {
 const MAX_COMPARED: usize = 20;
 
 /// Opens the repository after versions were read, so that it has their commits.
-async fn open(app: &App, actor: &Actor, project: &ProjectRef) -> Result<OpenRepository> {
+pub(super) async fn open(app: &App, actor: &Actor, project: &ProjectRef) -> Result<OpenRepository> {
     open_repository(app, actor, project, ProjectAction::ReadMergeRequests).await
 }
 
@@ -50,7 +53,11 @@ pub(super) async fn load_newest(
 
 /// Finds the merge base of a version and the number of changed files. They are stored when they are computed for the first
 /// time.
-async fn compare_version(app: &App, repository: &OpenRepository, version: Version) -> Result<ComparedVersion> {
+pub(super) async fn compare_version(
+    app: &App,
+    repository: &OpenRepository,
+    version: Version,
+) -> Result<ComparedVersion> {
     if version.comparison.is_some() {
         return Ok(ComparedVersion { version, comparison: version.comparison });
     }
@@ -63,12 +70,17 @@ async fn compare_version(app: &App, repository: &OpenRepository, version: Versio
     Ok(ComparedVersion { version, comparison: Some(comparison) })
 }
 
+/// Returns the merge base of a version. None if its head and the target branch have no common history.
+pub(super) async fn find_base(app: &App, repository: &OpenRepository, version: &Version) -> Result<Option<ObjectId>> {
+    match version.comparison {
+        Some(comparison) => Ok(comparison.base),
+        None => compare::find_merge_base(app, repository, version.start, version.head).await,
+    }
+}
+
 /// Returns the changes of a version since its merge base.
 async fn changes_of(app: &App, repository: &OpenRepository, version: &Version) -> Result<ComparisonParts> {
-    let base = match version.comparison {
-        Some(comparison) => comparison.base,
-        None => compare::find_merge_base(app, repository, version.start, version.head).await?,
-    };
+    let base = find_base(app, repository, version).await?;
     compare::show_changes(app, repository, base, version.head).await
 }
 
@@ -97,6 +109,8 @@ pub async fn list(
 
 /// A version with its commits, newest first, and its changes.
 pub struct VersionDetails {
+    /// The path of the target project, with its namespace.
+    pub project_path: String,
     pub version: ComparedVersion,
     pub commits: Vec<Commit>,
     pub changes: ComparisonParts,
@@ -110,14 +124,45 @@ pub async fn show(
     request: MergeRequestId,
     id: MergeRequestVersionId,
 ) -> Result<VersionDetails> {
-    merge_request::show(app, actor, project, request).await?;
+    let project_path = merge_request::show(app, actor, project, request).await?.project_path;
     let found = version::find(&mut *app.database.connection().await?, request, id).await?;
     let version = found.ok_or(Error::NotFound(Resource::Record))?;
     let repository = open(app, actor, project).await?;
     let version = compare_version(app, &repository, version).await?;
     let commits = list_commits(app, &repository, &version.version).await?;
     let changes = changes_of(app, &repository, &version.version).await?;
-    Ok(VersionDetails { version, commits, changes })
+    Ok(VersionDetails { project_path, version, commits, changes })
+}
+
+/// Two versions with the pairs of their commits.
+pub struct VersionRangeDiff {
+    pub old: Version,
+    pub new: Version,
+    pub pairs: RangePairs,
+}
+
+/// Pairs the commits of two versions of a merge request: those of the one with the similar ones of the other.
+#[crate::boxed]
+pub async fn range_diff(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    request: MergeRequestId,
+    old: MergeRequestVersionId,
+    new: MergeRequestVersionId,
+) -> Result<VersionRangeDiff> {
+    merge_request::show(app, actor, project, request).await?;
+    let mut connection = app.database.connection().await?;
+    let old = version::find(&mut connection, request, old).await?.ok_or(Error::NotFound(Resource::Record))?;
+    let new = version::find(&mut connection, request, new).await?.ok_or(Error::NotFound(Resource::Record))?;
+    drop(connection);
+    let range = |version: &Version| Some(CommitRange { base: version.start?, tip: version.head });
+    let repository = open(app, actor, project).await?;
+    let (Some(old_range), Some(new_range)) = (range(&old), range(&new)) else {
+        return Err(Error::Rejected("A version without a target branch cannot be compared".into()));
+    };
+    let pairs = range_diff::pair_commits(app, &repository, old_range, new_range).await?;
+    Ok(VersionRangeDiff { old, new, pairs })
 }
 
 /// Lists the commits of a version, newest first.
@@ -125,11 +170,17 @@ pub(super) async fn list_commits(app: &App, repository: &OpenRepository, version
     compare::list_commits(app, repository, version.start, version.head, MAX_COMMITS).await
 }
 
-/// Lists the commits of the newest version of a merge request, newest first.
+/// Returns a merge request with the commits of its newest version, newest first.
 #[crate::boxed]
-pub async fn show_commits(app: &App, actor: &Actor, project: &ProjectRef, id: MergeRequestId) -> Result<Vec<Commit>> {
-    let (repository, _, newest) = load_newest(app, actor, project, id).await?;
-    list_commits(app, &repository, &newest).await
+pub async fn show_commits(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: MergeRequestId,
+) -> Result<(MergeRequest, Vec<Commit>)> {
+    let (repository, request, newest) = load_newest(app, actor, project, id).await?;
+    let commits = list_commits(app, &repository, &newest).await?;
+    Ok((request, commits))
 }
 
 /// Returns a merge request with the changes of its newest version.

@@ -1,6 +1,5 @@
 //! Merge requests that are merged when the pipeline of their head succeeds.
 
-use holdfast_domain::ci::Status;
 use holdfast_domain::ids::{MergeRequestId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::ObjectId;
@@ -23,7 +22,7 @@ pub(crate) async fn run(app: &App, project: ProjectId, sha: &str) -> Result<()> 
     let Ok(head) = ObjectId::from_hex(sha.as_bytes()) else { return Ok(()) };
     let mut connection = app.database.connection().await?;
     let newest = pipeline::list_newest_for_commits(&mut connection, project, &[sha.to_owned()]).await?;
-    if newest.first().is_none_or(|pipeline| pipeline.status != Status::Success) {
+    if newest.first().is_none_or(|pipeline| !pipeline.status.allows_merge()) {
         return Ok(());
     }
     let found = waiting::list(&mut connection, project, head).await?;

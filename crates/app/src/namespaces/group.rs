@@ -34,8 +34,44 @@ pub async fn list(app: &App, actor: &Actor, input: ListGroups, page: PageRequest
         GroupScope::VisibleTo(..) if !input.all_available => GroupScope::MemberOf(user),
         scope => scope,
     };
-    let filter = Filter { scope, search: input.search, skip: input.skip, order: input.order, today: app.today() };
+    let ListGroups { search, skip, order, .. } = input;
+    let filter = Filter { scope, search, skip, visibility: None, order, today: app.today() };
     Ok(group::list(&app.database, &filter, page).await?)
+}
+
+/// Which groups a list for users and anonymous visitors contains.
+#[derive(Clone, Debug)]
+pub struct BrowseGroups {
+    /// Whether to list all visible groups instead of those in which the current user is a member.
+    pub all_available: bool,
+    /// Only groups in which the current user has at least this level. Takes precedence over `all_available`. Has no
+    /// effect for an anonymous actor.
+    pub min_level: Option<AccessLevel>,
+    pub visibility: Option<Visibility>,
+    pub search: Option<String>,
+    pub skip: Vec<i64>,
+    pub order: Order,
+}
+
+/// Like [`list`], but an anonymous actor lists public groups.
+#[crate::boxed]
+pub async fn browse(app: &App, actor: &Actor, input: BrowseGroups, page: PageRequest) -> Result<Page<Group>> {
+    access::authorize_exploration(app, actor)?;
+    let scope = match (actor.user_id(), input.min_level, visible_scope(actor)) {
+        (Some(user), Some(min_level), _) => GroupScope::MemberWithLevel(user, min_level),
+        (Some(user), None, GroupScope::VisibleTo(..)) if !input.all_available => GroupScope::MemberOf(user),
+        (_, _, visible) => visible,
+    };
+    let BrowseGroups { visibility, search, skip, order, .. } = input;
+    let filter = Filter { scope, search, skip, visibility, order, today: app.today() };
+    Ok(group::list(&app.database, &filter, page).await?)
+}
+
+/// Returns a group without its projects.
+#[crate::boxed]
+pub async fn show(app: &App, actor: &Actor, group: &GroupRef) -> Result<Group> {
+    let mut connection = app.database.connection().await?;
+    access::authorize_group(app, &mut connection, actor, group, GroupAction::Read).await
 }
 
 /// Lists the groups that the actor can see. An anonymous actor sees public groups.
@@ -48,7 +84,8 @@ pub async fn explore(
     page: PageRequest,
 ) -> Result<Page<Group>> {
     access::authorize_exploration(app, actor)?;
-    let filter = Filter { scope: visible_scope(actor), search, skip: Vec::new(), order, today: app.today() };
+    let (scope, today) = (visible_scope(actor), app.today());
+    let filter = Filter { scope, search, skip: Vec::new(), visibility: None, order, today };
     Ok(group::list(&app.database, &filter, page).await?)
 }
 
@@ -64,7 +101,8 @@ fn visible_scope(actor: &Actor) -> GroupScope {
 pub async fn list_owned(app: &App, actor: &Actor, page: PageRequest) -> Result<Page<Group>> {
     access::authorize_instance(actor, InstanceAction::ListGroups)?;
     let scope = GroupScope::OwnedBy(actor.current_user()?.account.id());
-    let filter = Filter { scope, search: None, skip: Vec::new(), order: Order::NewestFirst, today: app.today() };
+    let (order, today) = (Order::NewestFirst, app.today());
+    let filter = Filter { scope, search: None, skip: Vec::new(), visibility: None, order, today };
     Ok(group::list(&app.database, &filter, page).await?)
 }
 

@@ -12,7 +12,7 @@ use holdfast_store::namespaces::group::{Group, GroupRef};
 use holdfast_store::namespaces::member::{self, MembershipScope};
 use holdfast_store::{Connection, Transaction, commit};
 
-pub use holdfast_store::namespaces::member::Member;
+pub use holdfast_store::namespaces::member::{Member, MemberFilter};
 
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
@@ -24,10 +24,22 @@ pub async fn list(
     query: Option<&str>,
     page: PageRequest,
 ) -> Result<Page<Member>> {
+    let filter = MemberFilter { search: query.map(str::to_owned), ..MemberFilter::default() };
+    list_filtered(app, actor, group, &filter, page).await
+}
+
+#[crate::boxed]
+pub async fn list_filtered(
+    app: &App,
+    actor: &Actor,
+    group: &GroupRef,
+    filter: &MemberFilter,
+    page: PageRequest,
+) -> Result<Page<Member>> {
     let mut connection = app.database.connection().await?;
     let group = access::authorize_group(app, &mut connection, actor, group, GroupAction::ReadMembers).await?;
     drop(connection);
-    Ok(member::list(&app.database, MembershipScope::Group(group.id), query, page, app.today()).await?)
+    Ok(member::list(&app.database, MembershipScope::Group(group.id), filter, page, app.today()).await?)
 }
 
 #[crate::boxed]

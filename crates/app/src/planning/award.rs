@@ -4,7 +4,7 @@ use holdfast_domain::ids::{AwardId, NoteId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::Emoji;
 use holdfast_store::Connection;
-use holdfast_store::planning::award::{self, AwardTarget, VoteDelta};
+use holdfast_store::planning::award::{self, AwardTarget};
 
 pub use holdfast_store::planning::award::Award;
 
@@ -90,15 +90,10 @@ pub async fn create(
         return Err(Error::NotFound(Resource::AwardEmoji));
     }
     let user = lock_author(&mut transaction, actor).await?;
-    let (votes, now) = (votes(&emoji), app.clock.now());
-    let id = award::insert(&mut transaction, address.target(), user, emoji.as_str(), votes, now).await?;
+    let id = award::insert(&mut transaction, address.target(), user, emoji.as_str(), app.clock.now()).await?;
     let award = find(&mut transaction, address, id.ok_or(Error::NotFound(Resource::AwardEmoji))?).await?;
     holdfast_store::commit(transaction).await?;
     Ok(award)
-}
-
-fn votes(emoji: &Emoji) -> VoteDelta {
-    VoteDelta { up: i32::from(emoji.is_upvote()), down: i32::from(emoji.is_vote() && !emoji.is_upvote()) }
 }
 
 /// Takes an emoji back, and returns it. Only the user who gave it and administrators may.
@@ -119,8 +114,7 @@ pub async fn delete(
         // 401 instead of 403, as existing clients expect.
         return Err(Error::Unauthenticated);
     }
-    let votes = Emoji::parse(&award.emoji).map(|emoji| votes(&emoji)).unwrap_or_default();
-    if !award::delete(&mut transaction, address.target(), id, votes).await? {
+    if !award::delete(&mut transaction, address.target(), id).await? {
         return Err(Error::NotFound(Resource::Record));
     }
     holdfast_store::commit(transaction).await?;

@@ -27,6 +27,7 @@ use crate::{Actor, App, Error, Resource, Result, access};
 
 pub struct Board {
     pub id: BoardId,
+    pub project: Project,
     pub lists: Vec<BoardList>,
 }
 
@@ -39,7 +40,16 @@ fn board_id(project: &Project) -> BoardId {
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Board> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadBoards).await?;
-    Ok(Board { id: board_id(&project), lists: board_list::list_all(&mut connection, project.id).await? })
+    let lists = board_list::list_all(&mut connection, project.id).await?;
+    Ok(Board { id: board_id(&project), project, lists })
+}
+
+/// Like [`show`], but fails if the board does not have this id.
+#[crate::boxed]
+pub async fn show_by_id(app: &App, actor: &Actor, project: &ProjectRef, id: BoardId) -> Result<Board> {
+    let board = show(app, actor, project).await?;
+    check(&board.project, id)?;
+    Ok(board)
 }
 
 /// Maximum number of lists on the page of a board. Arbitrary.

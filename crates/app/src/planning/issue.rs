@@ -9,7 +9,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::issue::{self, Attributes, CounterDelta};
 use holdfast_store::planning::label::{self, TitledLabel};
-use holdfast_store::planning::note::{self, Note, NoteTarget};
+use holdfast_store::planning::note::{self, Note, NoteSelection, NoteTarget};
 use holdfast_store::{Connection, Transaction};
 
 pub use holdfast_store::planning::issue::Issue;
@@ -19,7 +19,7 @@ use super::issue_update::{IssueChanges, IssueUpdate, effective_time};
 use super::issue_visibility::{audience, confidential_access, find_visible, find_visible_by_iid};
 use super::label::{Label, list_by_titles};
 use super::mention::{self, Mentioned};
-use super::system_note;
+use super::{system_note, todo};
 use crate::accounts::user::lock_author;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
@@ -29,6 +29,15 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, id: IssueId) -
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
     find_visible(&mut connection, actor, &project, id).await
+}
+
+/// Returns the id of an issue by its number within the project. Whether the actor may see that issue is checked by the use
+/// case that the id is for.
+#[crate::boxed]
+pub async fn find_id(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Result<IssueId> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadIssues).await?;
+    issue::find_id(&mut connection, project.id, iid).await?.ok_or(Error::NotFound(Resource::Issue))
 }
 
 /// An issue with what its page shows.
@@ -58,8 +67,8 @@ pub async fn show_with_notes(
     let titles: Vec<&str> = issue.labels.iter().map(String::as_str).collect();
     let labels = list_by_titles(&mut connection, actor, &project, &titles).await?;
     drop(connection);
-    let notes =
-        note::list(&app.database, NoteTarget::Issue(issue.id), confidential_access(actor, &project), page).await?;
+    let (target, selection) = (NoteTarget::Issue(issue.id), NoteSelection::default());
+    let notes = note::list(&app.database, target, confidential_access(actor, &project), selection, page).await?;
     let texts = issue.description.iter().chain(notes.items.iter().filter(|note| !note.system).map(|note| &note.body));
     let mentioned = mention::find(app, actor, &project, texts.map(String::as_str)).await?;
     Ok(IssueWithNotes { project, issue, notes, labels, mentioned })
@@ -85,6 +94,8 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, changes: Iss
     let issue = find_visible(&mut transaction, actor, &project, id).await?;
     add_mention_notes(app, &mut transaction, actor, &project, &issue, issue.description.as_deref().unwrap_or_default())
         .await?;
+    let target = NoteTarget::Issue(id);
+    todo::update(app, &mut transaction, author, project.id, target, None, (&issue).into()).await?;
     publish(app, &mut transaction, actor, &project, &issue, IssueEventKind::Opened).await?;
     holdfast_store::commit(transaction).await?;
     Ok(issue)
@@ -232,14 +243,10 @@ pub(super) async fn save(
     let titles = |labels: &[&TitledLabel]| labels.iter().map(|label| label.title.clone()).collect::<Vec<_>>();
     let system_notes =
         system_note::for_update(&before, &saved, &titles(&added), &titles(&removed), after.commit.as_deref());
-    note::insert_system(
-        &mut transaction,
-        NoteTarget::Issue(before.id),
-        actor.current_user()?.account.id(),
-        &system_notes,
-        app.clock.now(),
-    )
-    .await?;
+    let (target, author) = (NoteTarget::Issue(before.id), actor.current_user()?.account.id());
+    note::insert_system(&mut transaction, target, author, &system_notes, app.clock.now()).await?;
+    let (old, new) = ((&before).into(), (&saved).into());
+    todo::update(app, &mut transaction, author, project.id, target, Some(old), new).await?;
     if before.description != saved.description {
         add_mention_notes(
             app,

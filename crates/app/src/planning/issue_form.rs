@@ -13,7 +13,7 @@ use super::issue::{self, Issue, can_edit};
 use super::issue_update::IssueChanges;
 use super::issue_visibility::find_visible_by_iid;
 use super::label::Label;
-use super::milestone::Milestone;
+use super::milestone::{Filter, Milestone};
 use super::quick_action::RefusedActions;
 use super::{assignee, quick_action};
 use crate::projects::project::{Project, ProjectRef};
@@ -98,8 +98,9 @@ async fn load_form_choices(app: &App, actor: &Actor, project: &Project) -> Resul
 pub(super) async fn load_choices(app: &App, actor: &Actor, project: &Project) -> Result<IssueChoices> {
     let first = PageRequest::new(None, Some(MAX_PAGE_SIZE));
     let viewer = super::label::viewer(actor, project);
-    let labels = label::list(&app.database, project.id, viewer, first).await?.items;
-    let milestones = milestone::list(&app.database, project.id, Some(false), &[], first).await?.items;
+    let labels = label::list(&app.database, project.id, viewer, None, first).await?.items;
+    let open = Filter { closed: Some(false), ..Filter::default() };
+    let milestones = milestone::list(&app.database, project.id, &open, first).await?.items;
     let people = match access::is_authorized(actor, project, ProjectAction::ManageIssues) {
         true => assignees::list(&mut *app.database.connection().await?, project.id, app.today(), MAX_PAGE_SIZE).await?,
         false => Vec::new(),

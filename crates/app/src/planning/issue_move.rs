@@ -7,7 +7,7 @@ use holdfast_store::Connection;
 use holdfast_store::accounts::{ghost, user};
 use holdfast_store::planning::issue::{self, Attributes};
 use holdfast_store::planning::note::{self, NoteTarget};
-use holdfast_store::planning::{label, milestone};
+use holdfast_store::planning::{label, milestone, time_tracking};
 use holdfast_store::projects::project;
 
 use super::issue::{Issue, IssueEventKind, insert, publish, save};
@@ -109,5 +109,8 @@ async fn copy_issue(app: &App, connection: &mut Connection, target: &Project, be
     let author = ghost.filter(|_| !is_author_locked).unwrap_or(before.author.id);
     let id = insert(connection, target.id, author, &update, before.created_at, app.clock.now()).await?;
     note::copy_to_issue(connection, before.id, id, &authors, ghost).await?;
+    if let Some(stats) = time_tracking::find(connection, NoteTarget::Issue(before.id)).await? {
+        time_tracking::update(connection, NoteTarget::Issue(id), stats, app.clock.now()).await?;
+    }
     Ok(id)
 }

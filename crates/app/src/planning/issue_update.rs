@@ -42,6 +42,18 @@ pub struct LabelEdit {
     pub removed: Vec<String>,
 }
 
+impl LabelEdit {
+    /// Returns the titles of all labels after the edit of these ones, or None if it changes nothing.
+    pub(crate) fn apply(&self, current: &[String]) -> Option<Vec<String>> {
+        let Self { added, removed } = self;
+        if added.is_empty() && removed.is_empty() {
+            return None;
+        }
+        let kept = current.iter().filter(|title| !removed.contains(title));
+        Some(kept.chain(added).cloned().collect())
+    }
+}
+
 /// The validated new attributes of an issue. Labels that are None do not change.
 pub(super) struct IssueUpdate {
     pub attributes: Attributes,
@@ -53,13 +65,8 @@ pub(super) struct IssueUpdate {
 impl IssueChanges {
     /// Replaces the labels to add and to remove by the titles of all labels, from those that the issue has.
     pub(super) fn with_labels_of(self, current: &[String]) -> Self {
-        let LabelEdit { added, removed } = &self.label_edit;
-        if self.labels.is_some() || (added.is_empty() && removed.is_empty()) {
-            return self;
-        }
-        let kept = current.iter().filter(|title| !removed.contains(title));
-        let labels = kept.chain(added).cloned().collect();
-        Self { labels: Some(labels), ..self }
+        let labels = self.labels.or_else(|| self.label_edit.apply(current));
+        Self { labels, ..self }
     }
 
     /// Validates the changes and applies them to the current attributes. Labels, assignee and milestone are ignored

@@ -6,20 +6,25 @@ use holdfast_domain::planning::{Color, LabelTitle};
 use holdfast_domain::policy::{Feature, ProjectAction};
 use holdfast_domain::violations::TAKEN;
 use holdfast_domain::{Field, Violations};
+use holdfast_store::Connection;
 use holdfast_store::planning::board_list;
 use holdfast_store::planning::label::{self, Attributes, LabelViewer};
-use holdfast_store::{Connection, Transaction};
 
-pub use holdfast_store::planning::label::Label;
+pub use holdfast_store::planning::label::{AttachedLabel, Label};
 
 use super::issue_visibility::confidential_access;
 use crate::error::OnConstraint;
 use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
-/// A reference to a label in a request: an id or a title. An id is tried first.
+/// A reference to a label in a request.
 #[derive(Clone, Debug)]
-pub struct LabelRef(pub String);
+pub enum LabelRef {
+    Title(String),
+    Id(LabelId),
+    /// An id or a title. An id is tried first, because a title can be a number.
+    IdOrTitle(String),
+}
 
 /// Returns the labels with these titles, for their colors.
 pub(super) async fn list_by_titles(
@@ -38,14 +43,21 @@ pub(super) fn viewer(actor: &Actor, project: &Project) -> LabelViewer {
     LabelViewer { user: actor.user_id(), confidential_access: confidential_access(actor, project) }
 }
 
-/// Lists the labels of a project. The list is empty if issues and merge requests are disabled.
+/// Lists the labels of a project whose title contains a text, or all of them. The list is empty if issues and merge
+/// requests are disabled.
 #[crate::boxed]
-pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<Label>> {
+pub async fn list(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    search: Option<&str>,
+    page: PageRequest,
+) -> Result<Page<Label>> {
     let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
     if !access::is_feature_enabled(&project, Feature::IssuesOrMergeRequests) {
         return Ok(Page::with_total(Vec::new(), page, 0));
     }
-    Ok(label::list(&app.database, project.id, viewer(actor, &project), page).await?)
+    Ok(label::list(&app.database, project.id, viewer(actor, &project), search, page).await?)
 }
 
 /// The labels of a project, with what their page shows.
@@ -55,7 +67,7 @@ pub struct ProjectLabels {
     pub labels: Page<Label>,
 }
 
-/// Like [`list`], but also returns the project.
+/// Like [`list`] of all labels, but also returns the project.
 #[crate::boxed]
 pub async fn list_with_project(
     app: &App,
@@ -65,7 +77,7 @@ pub async fn list_with_project(
 ) -> Result<ProjectLabels> {
     let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
     let labels = if access::is_feature_enabled(&project, Feature::IssuesOrMergeRequests) {
-        label::list(&app.database, project.id, viewer(actor, &project), page).await?
+        label::list(&app.database, project.id, viewer(actor, &project), None, page).await?
     } else {
         Page::with_total(Vec::new(), page, 0)
     };
@@ -78,12 +90,28 @@ pub async fn show_project(app: &App, actor: &Actor, project: &ProjectRef) -> Res
     access::read_project(app, actor, project, ProjectAction::ManageLabels).await
 }
 
+/// Returns a label. There is none if issues and merge requests are disabled.
+#[crate::boxed]
+pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Label> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+    if !access::is_feature_enabled(&project, Feature::IssuesOrMergeRequests) {
+        return Err(Error::NotFound(Resource::Label));
+    }
+    find_by_ref(&mut connection, actor, &project, label).await
+}
+
 /// Returns a label that the current user may change, with its project.
 #[crate::boxed]
-pub async fn show_for_update(app: &App, actor: &Actor, project: &ProjectRef, id: LabelId) -> Result<(Project, Label)> {
+pub async fn show_for_update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    label: &LabelRef,
+) -> Result<(Project, Label)> {
     let mut connection = app.database.connection().await?;
     let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageLabels).await?;
-    let label = find(&mut connection, actor, &project, id).await?;
+    let label = find_by_ref(&mut connection, actor, &project, label).await?;
     Ok((project, label))
 }
 
@@ -137,81 +165,33 @@ pub async fn update(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
-    title: &str,
+    label: &LabelRef,
     changes: LabelChanges,
 ) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
-    let before = find_by_title(&mut transaction, actor, &project, title).await;
-    // The error text is as existing clients expect.
-    let before = before.map_err(|error| match error {
-        Error::NotFound(Resource::Label) => Error::NotFound(Resource::Literal("404 Label not found Not Found")),
-        error => error,
-    })?;
-    save(app, transaction, actor, &project, &before, changes).await
-}
-
-/// Like [`update`], for a label by its id.
-#[crate::boxed]
-pub async fn update_by_id(
-    app: &App,
-    actor: &Actor,
-    project: &ProjectRef,
-    id: LabelId,
-    changes: LabelChanges,
-) -> Result<Label> {
-    let mut transaction = app.database.begin().await?;
-    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
-    let before = find(&mut transaction, actor, &project, id).await?;
-    save(app, transaction, actor, &project, &before, changes).await
-}
-
-/// Updates a label and commits. The caller holds the lock of the project.
-async fn save(
-    app: &App,
-    mut transaction: Transaction,
-    actor: &Actor,
-    project: &Project,
-    before: &Label,
-    changes: LabelChanges,
-) -> Result<Label> {
-    let attributes = changes.apply(Some(before))?;
+    let before = find_by_ref(&mut transaction, actor, &project, label).await?;
+    let attributes = changes.apply(Some(&before))?;
     label::update(&mut transaction, project.id, before.id, &attributes, app.clock.now())
         .await
         .on_constraint("labels_title_key", || Violations::single("title", TAKEN).into())?;
-    let updated = find(&mut transaction, actor, project, before.id).await?;
+    let updated = find(&mut transaction, actor, &project, before.id).await?;
     holdfast_store::commit(transaction).await?;
     Ok(updated)
 }
 
 /// Deletes a label and its board list, and returns it as it was before.
 #[crate::boxed]
-pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, title: &str) -> Result<Label> {
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, label: &LabelRef) -> Result<Label> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
-    let label = find_by_title(&mut transaction, actor, &project, title).await?;
-    delete_locked(app, transaction, &project, label.id).await?;
-    Ok(label)
-}
-
-/// Like [`delete`], for a label by its id.
-#[crate::boxed]
-pub async fn delete_by_id(app: &App, actor: &Actor, project: &ProjectRef, id: LabelId) -> Result<Label> {
-    let mut transaction = app.database.begin().await?;
-    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageLabels).await?;
-    let label = find(&mut transaction, actor, &project, id).await?;
-    delete_locked(app, transaction, &project, label.id).await?;
-    Ok(label)
-}
-
-/// Deletes a label with its board list, and commits. The caller holds the lock of the project.
-async fn delete_locked(app: &App, mut transaction: Transaction, project: &Project, id: LabelId) -> Result<()> {
-    if let Some(list) = board_list::find_by_label(&mut transaction, project.id, id).await? {
+    let label = find_by_ref(&mut transaction, actor, &project, label).await?;
+    if let Some(list) = board_list::find_by_label(&mut transaction, project.id, label.id).await? {
         board_list::delete(&mut transaction, project.id, list, app.clock.now()).await?;
     }
-    label::delete(&mut transaction, project.id, id).await?;
+    label::delete(&mut transaction, project.id, label.id).await?;
     holdfast_store::commit(transaction).await?;
-    Ok(())
+    Ok(label)
 }
 
 /// Subscribes the current user to a label. Returns None if the user is subscribed already.
@@ -244,16 +224,30 @@ async fn find_subscribable(
     label: &LabelRef,
 ) -> Result<(Project, Label)> {
     let project = access::authorize_project(app, connection, actor, project, ProjectAction::Subscribe).await?;
-    let is_number = label.0.bytes().all(|byte| byte.is_ascii_digit());
-    let by_id = match label.0.parse::<i64>() {
-        Ok(id) if is_number => label::find(connection, project.id, id.into(), viewer(actor, &project)).await?,
+    let label = find_by_ref(connection, actor, &project, label).await?;
+    Ok((project, label))
+}
+
+async fn find_by_ref(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    reference: &LabelRef,
+) -> Result<Label> {
+    let text = match reference {
+        LabelRef::Title(title) => return find_by_title(connection, actor, project, title).await,
+        LabelRef::Id(id) => return find(connection, actor, project, *id).await,
+        LabelRef::IdOrTitle(text) => text,
+    };
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let by_id = match text.parse::<i64>() {
+        Ok(id) if is_number => label::find(connection, project.id, id.into(), viewer(actor, project)).await?,
         Ok(_) | Err(_) => None,
     };
-    let label = match by_id {
-        Some(label) => label,
-        None => find_by_title(connection, actor, &project, &label.0).await?,
-    };
-    Ok((project, label))
+    match by_id {
+        Some(label) => Ok(label),
+        None => find_by_title(connection, actor, project, text).await,
+    }
 }
 
 async fn find(connection: &mut Connection, actor: &Actor, project: &Project, id: LabelId) -> Result<Label> {

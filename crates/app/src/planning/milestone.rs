@@ -12,7 +12,7 @@ use holdfast_store::activity::event::{self, NewEvent, Subject};
 use holdfast_store::planning::milestone::{self, Attributes};
 use holdfast_store::{Connection, Transaction};
 
-pub use holdfast_store::planning::milestone::Milestone;
+pub use holdfast_store::planning::milestone::{Filter, Milestone};
 
 use super::issue::Issue;
 use super::issue_list::{self, ListIssues};
@@ -26,12 +26,11 @@ pub async fn list(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
-    closed: Option<bool>,
-    numbers: &[i64],
+    filter: &Filter,
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadMilestones).await?;
-    Ok(milestone::list(&app.database, project.id, closed, numbers, page).await?)
+    Ok(milestone::list(&app.database, project.id, filter, page).await?)
 }
 
 #[crate::boxed]
@@ -184,6 +183,17 @@ async fn save(
         _ => None,
     };
     record_and_commit(app, transaction, actor, project, saved, action).await
+}
+
+/// Deletes a milestone, and returns it as it was before. Its issues and merge requests have no milestone afterwards.
+#[crate::boxed]
+pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, id: MilestoneId) -> Result<Milestone> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMilestones).await?;
+    let milestone = find(&mut transaction, &project, id).await?;
+    milestone::delete(&mut transaction, project.id, milestone.id).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(milestone)
 }
 
 fn map_unique_violation<T>(saved: holdfast_store::Result<T>) -> Result<T> {

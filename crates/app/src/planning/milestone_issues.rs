@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::Connection;
-use holdfast_store::planning::milestone::{self, IssueCounts};
+use holdfast_store::planning::milestone::{self, Filter, IssueCounts};
 
 use super::issue::Issue;
 use super::issue_list::{self, ListIssues};
@@ -46,7 +46,8 @@ pub async fn list(
     page: PageRequest,
 ) -> Result<ProjectMilestones> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadMilestones).await?;
-    let milestones = milestone::list(&app.database, project.id, Some(is_closed), &[], page).await?;
+    let filter = Filter { closed: Some(is_closed), ..Filter::default() };
+    let milestones = milestone::list(&app.database, project.id, &filter, page).await?;
     let mut connection = app.database.connection().await?;
     let ids: Vec<i64> = milestones.items.iter().map(|milestone| milestone.id.get()).collect();
     let counts = count_issues(&mut connection, actor, &project, &ids, MAX_COUNTED_IN_LIST).await?;

@@ -4,11 +4,29 @@ use holdfast_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
 use holdfast_domain::policy::GroupAction;
 use holdfast_store::Connection;
 use holdfast_store::namespaces::group::{Group, GroupRef};
-use holdfast_store::projects::list::{self, Filter, Order, ProjectScope, SortKey};
+use holdfast_store::projects::list::{self, Filter, Narrowing, Order, ProjectScope, SortKey};
 
 use super::list::{ListProjects, viewer};
 use super::project::Project;
 use crate::{Actor, App, Result, access};
+
+/// Which projects a list of a group contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupProjects {
+    /// The projects of the group.
+    Own,
+    /// The projects that are shared with the group.
+    Shared,
+    OwnAndShared,
+}
+
+/// The projects of a group that a client asks for, and their order.
+#[derive(Clone, Debug)]
+pub struct ListGroupProjects {
+    pub selected: GroupProjects,
+    pub list: ListProjects,
+    pub narrowing: Narrowing,
+}
 
 /// Lists the projects of a group and those shared with it, as far as the current user can see them.
 #[crate::boxed]
@@ -19,12 +37,29 @@ pub async fn list(
     input: ListProjects,
     page: PageRequest,
 ) -> Result<Page<Project>> {
+    let (selected, narrowing) = (GroupProjects::OwnAndShared, Narrowing::default());
+    list_selected(app, actor, group, ListGroupProjects { selected, list: input, narrowing }, page).await
+}
+
+/// Lists these projects of a group, as far as the current user can see them.
+#[crate::boxed]
+pub async fn list_selected(
+    app: &App,
+    actor: &Actor,
+    group: &GroupRef,
+    input: ListGroupProjects,
+    page: PageRequest,
+) -> Result<Page<Project>> {
     let mut connection = app.database.connection().await?;
     let (group, level) =
         access::authorize_group_with_level(app, &mut connection, actor, group, GroupAction::Read).await?;
-    let scope =
-        ProjectScope::Group { group: group.id, includes_own: true, includes_shared: true, is_member: level.is_some() };
-    let filter = input.into_filter(viewer(app, actor), scope);
+    let scope = ProjectScope::Group {
+        group: group.id,
+        includes_own: input.selected != GroupProjects::Shared,
+        includes_shared: input.selected != GroupProjects::Own,
+        is_member: level.is_some(),
+    };
+    let filter = Filter { narrowing: input.narrowing, ..input.list.into_filter(viewer(app, actor), scope) };
     Ok(list::list(&mut connection, &app.database, &filter, page).await?)
 }
 
@@ -65,6 +100,7 @@ async fn list_newest(
         archived: None,
         visibility: None,
         search: None,
+        narrowing: Narrowing::default(),
         // This is the order of the index that begins with the namespace, so only the returned rows are read.
         order: Order { sort_key: SortKey::Id, descending: true, builds_first: false },
     };

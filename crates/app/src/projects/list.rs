@@ -1,13 +1,13 @@
 //! Lists of projects.
 
-use holdfast_domain::Visibility;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, InstanceRole, min_visibility_without_membership};
+use holdfast_domain::{AccessLevel, Visibility};
 use holdfast_store::namespaces::namespace;
 use holdfast_store::projects::list::{self, Filter, ProjectScope, Viewer};
 
-pub use holdfast_store::projects::list::{Order, SortKey};
+pub use holdfast_store::projects::list::{Narrowing, Order, SortKey};
 
 use super::project::Project;
 use crate::{Actor, App, Result, access};
@@ -34,7 +34,7 @@ pub struct ListProjects {
 impl ListProjects {
     pub(crate) fn into_filter(self, viewer: Viewer, scope: ProjectScope) -> Filter {
         let Self { archived, visibility, search, order } = self;
-        Filter { viewer, scope, archived, visibility, search, order }
+        Filter { viewer, scope, archived, visibility, search, narrowing: Narrowing::default(), order }
     }
 }
 
@@ -71,13 +71,68 @@ async fn list_in_scope(
     input: ListProjects,
     page: PageRequest,
 ) -> Result<Page<Project>> {
-    // Administrators see no more than regular users here, because these lists are about the projects of the current
-    // user.
+    let filter = input.into_filter(regular_viewer(app, actor), scope);
+    Ok(list::list(&mut *app.database.connection().await?, &app.database, &filter, page).await?)
+}
+
+/// Returns the viewer of lists about the projects of the current user. In them, administrators see no more than regular
+/// users.
+fn regular_viewer(app: &App, actor: &Actor) -> Viewer {
     let role = actor.role().min(InstanceRole::Regular);
-    let viewer =
-        Viewer { user: actor.user_id(), min_visibility: min_visibility_without_membership(role), today: app.today() };
-    let mut connection = app.database.connection().await?;
-    Ok(list::list(&mut connection, &app.database, &input.into_filter(viewer, scope), page).await?)
+    Viewer { user: actor.user_id(), min_visibility: min_visibility_without_membership(role), today: app.today() }
+}
+
+/// The projects that [`browse`] lists: all that the actor can see, or those with all of these relations to the current
+/// user.
+#[derive(Clone, Debug)]
+pub struct BrowseProjects {
+    pub list: ListProjects,
+    pub narrowing: Narrowing,
+    pub is_owned: bool,
+    pub is_member: bool,
+    pub is_starred: bool,
+}
+
+impl BrowseProjects {
+    fn into_filter(self, app: &App, actor: &Actor) -> Result<Filter> {
+        let Self { list, mut narrowing, is_owned, is_member, is_starred } = self;
+        let scope = match (is_starred, is_owned, is_member || narrowing.min_level.is_some()) {
+            (true, ..) => ProjectScope::Starred,
+            (false, true, _) => ProjectScope::Owned,
+            (false, false, true) => ProjectScope::Member,
+            (false, false, false) => ProjectScope::Visible,
+        };
+        if scope == ProjectScope::Visible {
+            access::authorize_exploration(app, actor)?;
+            return Ok(Filter { narrowing, ..list.into_filter(viewer(app, actor), scope) });
+        }
+        access::authorize_instance(actor, InstanceAction::ListProjects)?;
+        if is_starred {
+            let level_by_relation = match (is_owned, is_member) {
+                (true, _) => Some(AccessLevel::Owner),
+                (false, true) => Some(AccessLevel::Guest),
+                (false, false) => None,
+            };
+            narrowing.min_level = narrowing.min_level.max(level_by_relation);
+        }
+        Ok(Filter { narrowing, ..list.into_filter(regular_viewer(app, actor), scope) })
+    }
+}
+
+/// Lists projects. Without a relation to the current user, these are the projects that the actor can see: public ones
+/// for an anonymous actor, and all for an administrator.
+#[crate::boxed]
+pub async fn browse(app: &App, actor: &Actor, input: BrowseProjects, page: PageRequest) -> Result<Page<Project>> {
+    let filter = input.into_filter(app, actor)?;
+    Ok(list::list(&mut *app.database.connection().await?, &app.database, &filter, page).await?)
+}
+
+/// Like [`browse`], but returns only the first projects, at most `size`, without a total. With [`Narrowing::id_after`]
+/// and [`Narrowing::id_before`] a client reads the list part by part.
+#[crate::boxed]
+pub async fn browse_first(app: &App, actor: &Actor, input: BrowseProjects, size: i64) -> Result<Vec<Project>> {
+    let filter = input.into_filter(app, actor)?;
+    Ok(list::list_first(&mut *app.database.connection().await?, &filter, size).await?)
 }
 
 /// Lists the projects in the namespace of a user, as far as the actor can see them.

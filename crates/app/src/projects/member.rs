@@ -8,11 +8,12 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent};
-use holdfast_store::namespaces::member::{self, MembershipScope};
+use holdfast_store::namespaces::member::{self, MembershipScope, ProjectAccess};
 
 use super::project::{Project, ProjectRef};
+use super::share::visible_shares;
 use crate::error::OnConstraint;
-use crate::namespaces::member::{Member, Membership};
+use crate::namespaces::member::{Member, MemberFilter, Membership};
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
 /// Lists the direct members of a project. Members of its group are not included.
@@ -24,8 +25,51 @@ pub async fn list(
     query: Option<&str>,
     page: PageRequest,
 ) -> Result<Page<Member>> {
+    let filter = MemberFilter { search: query.map(str::to_owned), ..MemberFilter::default() };
+    list_filtered(app, actor, project, &filter, page).await
+}
+
+/// Like [`list`], with more filters.
+#[crate::boxed]
+pub async fn list_filtered(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    filter: &MemberFilter,
+    page: PageRequest,
+) -> Result<Page<Member>> {
     let project = access::read_project(app, actor, project, ProjectAction::ReadMembers).await?;
-    Ok(member::list(&app.database, MembershipScope::Project(project.id), query, page, app.today()).await?)
+    Ok(member::list(&app.database, MembershipScope::Project(project.id), filter, page, app.today()).await?)
+}
+
+/// Lists everybody who has access to a project by a membership in it, in its group, or in a group that it is shared
+/// with, and the owner of its namespace. Each user is listed once, with the highest level. A share with a group that
+/// the viewer may not see is left out, unless the viewer is a member of the project.
+#[crate::boxed]
+pub async fn list_all(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    filter: &MemberFilter,
+    page: PageRequest,
+) -> Result<Page<Member>> {
+    let project = access::read_project(app, actor, project, ProjectAction::ReadMembers).await?;
+    Ok(member::list_with_access(&app.database, &visible_access(actor, &project), filter, page, app.today()).await?)
+}
+
+/// Returns a user that [`list_all`] would list.
+#[crate::boxed]
+pub async fn show_any(app: &App, actor: &Actor, project: &ProjectRef, user: UserId) -> Result<Member> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ReadMembers).await?;
+    let access = visible_access(actor, &project);
+    let found = member::find_with_access(&mut connection, &access, user, app.today()).await?;
+    found.ok_or(Error::NotFound(Resource::Record))
+}
+
+fn visible_access(actor: &Actor, project: &Project) -> ProjectAccess {
+    let shared_with = visible_shares(project, actor.role()).map(|share| share.group_id.get()).collect();
+    ProjectAccess { project: project.id, namespace: project.namespace.id, shared_with }
 }
 
 #[crate::boxed]
@@ -51,6 +95,21 @@ pub async fn create(
         Some(member) => Ok(member),
         None => show(app, actor, &ProjectRef::Id(project.id), user).await,
     }
+}
+
+/// Adds a member. Fails if the user is a member already.
+#[crate::boxed]
+pub async fn add(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    user: UserId,
+    membership: Membership,
+) -> Result<Member> {
+    let mut transaction = app.database.begin().await?;
+    let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMembers).await?;
+    let added = add_and_publish(app, transaction, &project, user, membership).await?;
+    added.ok_or_else(|| Error::Conflict("Member already exists".into()))
 }
 
 #[crate::boxed]

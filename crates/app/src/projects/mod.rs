@@ -1,9 +1,11 @@
-//! Projects, their members, forks, shares, stars and uploads.
+//! Projects, their members, deploy keys, forks, shares, stars and uploads.
 
 pub mod access_request;
+pub mod deploy_key;
 pub mod fork;
 pub mod group;
 pub mod home;
+pub mod initial_commit;
 pub mod list;
 pub mod member;
 pub mod project;

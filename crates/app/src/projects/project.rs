@@ -17,12 +17,13 @@ use holdfast_store::namespaces::namespace::{self, CreationTarget};
 use holdfast_store::projects::attributes::{self, Attributes};
 use holdfast_store::projects::project;
 use holdfast_store::projects::{fork, redirect};
-use holdfast_store::repository::repository;
+use holdfast_store::repository::{import as import_record, repository};
 use holdfast_store::worker::{import, removal};
 
 pub use holdfast_store::projects::project::{Features, Owner, Project, ProjectNamespace, ProjectRef};
 
 use crate::error::OnConstraint;
+use crate::repository::transfer::import::Import;
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
 #[crate::boxed]
@@ -34,6 +35,30 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
 #[crate::boxed]
 pub async fn show_for_update(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
     access::read_project(app, actor, project, ProjectAction::Update).await
+}
+
+/// Returns a project with the state of its import. None if the repository was not imported.
+#[crate::boxed]
+pub async fn show_with_import(app: &App, actor: &Actor, project: &ProjectRef) -> Result<(Project, Option<Import>)> {
+    find_with_import(app, actor, project, ProjectAction::Read).await
+}
+
+/// Like [`show_with_import`], for an actor who may change the project.
+#[crate::boxed]
+pub async fn show_import(app: &App, actor: &Actor, project: &ProjectRef) -> Result<(Project, Option<Import>)> {
+    find_with_import(app, actor, project, ProjectAction::Update).await
+}
+
+async fn find_with_import(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    action: ProjectAction,
+) -> Result<(Project, Option<Import>)> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    let import = import_record::find(&mut connection, project.id).await?;
+    Ok((project, import))
 }
 
 /// Returns whether the viewer may see the token with which runners are registered.
@@ -118,7 +143,7 @@ impl ProjectChanges {
         parsed.map_err(|error| Violations::single("import_url", error.to_string()).into())
     }
 
-    fn apply(
+    pub(super) fn apply(
         self,
         current: Attributes,
         namespace_kind: NamespaceKind,

@@ -8,11 +8,15 @@ use holdfast_store::projects::upload::{self, NewUpload};
 use super::project::ProjectRef;
 use crate::{Actor, App, Error, Resource, Result, access};
 
-/// The link to an uploaded file. The URL is relative to that of the project.
+/// The link to an uploaded file.
 #[derive(Clone, Debug)]
 pub struct UploadLink {
+    pub id: i64,
     pub alt: String,
+    /// The path relative to that of the project.
     pub url: String,
+    /// The path on this server.
+    pub full_path: String,
     pub markdown: String,
 }
 
@@ -30,7 +34,7 @@ pub async fn create(
 ) -> Result<UploadLink> {
     let file_name = sanitize_file_name(sent_name);
     let (secret, object_key) = (app.entropy.hex::<16>(), format!("uploads/{}", app.entropy.hex::<16>()));
-    let id = {
+    let (id, project_path) = {
         let mut connection = app.database.connection().await?;
         let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Upload).await?;
         let new = NewUpload {
@@ -41,7 +45,8 @@ pub async fn create(
             object_key: &object_key,
             bytes: bytes.len() as i64,
         };
-        upload::insert_intent(&mut connection, new, app.clock.now()).await?
+        let id = upload::insert_intent(&mut connection, new, app.clock.now()).await?;
+        (id, project.full_path())
     };
     app.objects.put(&object_key, bytes).await?;
     if !upload::confirm_stored(&mut *app.database.connection().await?, id, app.clock.now()).await? {
@@ -52,7 +57,7 @@ pub async fn create(
     }
     let url = format!("/uploads/{secret}/{file_name}");
     let (alt, markdown) = markup(&file_name, &url);
-    Ok(UploadLink { alt, url, markdown })
+    Ok(UploadLink { id, alt, full_path: format!("/{project_path}{url}"), url, markdown })
 }
 
 /// An uploaded file to be sent to the client.

@@ -46,5 +46,6 @@ pub(crate) async fn load_refs(app: &App, actor: &Actor, project: Project) -> Res
     let state = &project.repository;
     let refs =
         app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;
-    Ok(OpenRepository { project, refs, client: actor.client(), objects: OnceCell::new() })
+    let client = access::find_client(app, actor, &project).await?;
+    Ok(OpenRepository { project, refs, client, objects: OnceCell::new() })
 }

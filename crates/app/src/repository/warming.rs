@@ -5,7 +5,7 @@
 use futures_util::{StreamExt, stream};
 use holdfast_domain::ids::RepositoryId;
 use holdfast_store::cache::{self, Cache};
-use holdfast_store::projects::list::{self, Filter, Order, ProjectScope, SortKey, Viewer};
+use holdfast_store::projects::list::{self, Filter, Narrowing, Order, ProjectScope, SortKey, Viewer};
 use holdfast_store::repository::pack;
 
 use crate::{App, Result};
@@ -52,6 +52,7 @@ async fn recently_active(app: &App) -> Result<Vec<RepositoryId>> {
         archived: Some(false),
         visibility: None,
         search: None,
+        narrowing: Narrowing::default(),
         order: Order { sort_key: SortKey::LastActivityAt, descending: true, builds_first: false },
     };
     let projects = list::list_first(&mut *app.database.connection().await?, &filter, MAX_REPOSITORIES).await?;

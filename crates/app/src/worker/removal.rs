@@ -9,6 +9,7 @@ use holdfast_store::commit;
 use holdfast_store::hooks::hook;
 use holdfast_store::merge_requests::merge_request;
 use holdfast_store::planning::{issue, note};
+use holdfast_store::projects::deploy_key;
 use holdfast_store::projects::upload::{self, UploadObject};
 use holdfast_store::repository::{commit_comment, pack, repository};
 use holdfast_store::worker::{job, removal};
@@ -38,6 +39,7 @@ pub async fn remove_projects(app: &App, id: JobId) -> Result<()> {
         {}
         while event::delete_project_batch(&mut *app.database.connection().await?, project, BATCH_SIZE).await? > 0 {}
         remove_hooks(app, project).await?;
+        remove_deploy_keys(app, project).await?;
         remove_builds(app, project).await?;
         let mut transaction = app.database.begin().await?;
         let deleted = removal::delete(&mut transaction, project).await?;
@@ -74,6 +76,17 @@ async fn remove_hooks(app: &App, project: ProjectId) -> Result<()> {
         let deleted = hook::delete_project_batch(&mut transaction, project, BATCH_SIZE).await?;
         commit(transaction).await?;
         if deleted == 0 {
+            return Ok(());
+        }
+    }
+}
+
+async fn remove_deploy_keys(app: &App, project: ProjectId) -> Result<()> {
+    loop {
+        let mut transaction = app.database.begin().await?;
+        let removed = deploy_key::unlink_project_batch(&mut transaction, project, BATCH_SIZE).await?;
+        commit(transaction).await?;
+        if removed == 0 {
             return Ok(());
         }
     }

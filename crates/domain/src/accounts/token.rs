@@ -35,27 +35,51 @@ impl TokenKind {
 pub enum Scope {
     /// All actions of the user, except acting as another user.
     Api,
+    /// Read access to everything that the user can read, through the API and with git.
+    ReadApi,
     /// Read access to `/user` and `/users`.
     ReadUser,
+    /// Read access to repositories, with git and as files through the API.
+    ReadRepository,
+    /// Fetches and pushes with git.
+    WriteRepository,
     /// Acting as another user, for administrators.
     Sudo,
 }
 
 impl Scope {
-    pub const ALL: [Self; 3] = [Self::Api, Self::ReadUser, Self::Sudo];
+    pub const ALL: [Self; 6] =
+        [Self::Api, Self::ReadApi, Self::ReadUser, Self::ReadRepository, Self::WriteRepository, Self::Sudo];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Api => "api",
+            Self::ReadApi => "read_api",
             Self::ReadUser => "read_user",
+            Self::ReadRepository => "read_repository",
+            Self::WriteRepository => "write_repository",
             Self::Sudo => "sudo",
+        }
+    }
+
+    fn from_str_opt(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == word)
+    }
+
+    /// Returns the scopes that include this one.
+    const fn wider_scopes(self) -> &'static [Self] {
+        match self {
+            Self::Api | Self::Sudo => &[],
+            Self::ReadApi | Self::WriteRepository => &[Self::Api],
+            Self::ReadUser => &[Self::ReadApi, Self::Api],
+            Self::ReadRepository => &[Self::WriteRepository, Self::ReadApi, Self::Api],
         }
     }
 }
 
 /// The error for a text that is no scope.
 #[derive(Debug, thiserror::Error)]
-#[error("{0:?} is not a scope (valid: api, read_user, sudo)")]
+#[error("{0:?} is not a scope (valid: api, read_api, read_user, read_repository, write_repository, sudo)")]
 pub struct UnknownScope(String);
 
 /// A set of scopes.
@@ -63,26 +87,34 @@ pub struct UnknownScope(String);
 pub struct Scopes(Vec<Scope>);
 
 impl Scopes {
+    /// Returns scopes that include all others. Nodes of the version before know these, too.
     pub fn all() -> Self {
-        Self(Scope::ALL.to_vec())
+        Self(vec![Scope::Api, Scope::ReadUser, Scope::Sudo])
     }
 
+    /// Parses the scopes of a request, in which every word must be a scope. Duplicates are dropped.
     pub fn parse<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> Result<Self, UnknownScope> {
-        let mut scopes = Vec::new();
+        let mut scopes = Self(Vec::new());
         for word in words {
             let word = word.as_ref().trim();
-            let scope = Scope::ALL.into_iter().find(|known| known.as_str() == word);
-            let scope = scope.ok_or_else(|| UnknownScope(word.to_owned()))?;
-            if !scopes.contains(&scope) {
-                scopes.push(scope);
-            }
+            scopes.insert(Scope::from_str_opt(word).ok_or_else(|| UnknownScope(word.to_owned()))?);
         }
-        Ok(Self(scopes))
+        Ok(scopes)
     }
 
-    /// Returns whether the set contains a scope. `api` includes `read_user`.
+    fn insert(&mut self, scope: Scope) {
+        if !self.0.contains(&scope) {
+            self.0.push(scope);
+        }
+    }
+
+    /// Returns whether the set contains a scope, or a wider one.
     pub fn allow(&self, needed: Scope) -> bool {
-        self.0.contains(&needed) || (needed == Scope::ReadUser && self.0.contains(&Scope::Api))
+        self.0.iter().any(|scope| *scope == needed || needed.wider_scopes().contains(scope))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub fn is_superset_of(&self, others: &Self) -> bool {
@@ -94,11 +126,15 @@ impl Scopes {
     }
 }
 
-impl TryFrom<Vec<String>> for Scopes {
-    type Error = UnknownScope;
-
-    fn try_from(words: Vec<String>) -> Result<Self, UnknownScope> {
-        Self::parse(words)
+/// Reads the scopes of a row. Words that are no scope of this version are ignored and grant nothing: a node of a later
+/// version may have written them.
+impl From<Vec<String>> for Scopes {
+    fn from(words: Vec<String>) -> Self {
+        let mut scopes = Self(Vec::new());
+        for scope in words.iter().filter_map(|word| Scope::from_str_opt(word)) {
+            scopes.insert(scope);
+        }
+        scopes
     }
 }
 
@@ -119,5 +155,29 @@ mod tests {
         let reader = Scopes::parse(["read_user"]).unwrap();
         assert!(!reader.allow(Scope::Api) && reader.allow(Scope::ReadUser));
         assert!(Scopes::parse(["root"]).is_err());
+    }
+
+    #[test]
+    fn narrow_scopes_allow_no_more_than_their_names_say() {
+        let allowed = |word| {
+            let scopes = Scopes::parse([word]).unwrap();
+            Scope::ALL.into_iter().filter(|scope| scopes.allow(*scope)).map(Scope::as_str).collect::<Vec<_>>()
+        };
+        assert_eq!(allowed("read_api"), ["read_api", "read_user", "read_repository"]);
+        assert_eq!(allowed("read_repository"), ["read_repository"]);
+        assert_eq!(allowed("write_repository"), ["read_repository", "write_repository"]);
+        assert_eq!(allowed("sudo"), ["sudo"]);
+    }
+
+    /// A request with an unknown scope is rejected, while a row with one can be read.
+    #[test]
+    fn unknown_scopes_of_rows_grant_nothing() {
+        let stored = |words: &[&str]| Scopes::from(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert!(Scopes::parse(["read_user", "read_registry"]).is_err());
+        assert_eq!(stored(&["read_registry", "read_user", "read_user"]), Scopes::parse(["read_user"]).unwrap());
+        for words in [&["read_registry"][..], &["API", " api"], &[]] {
+            let scopes = stored(words);
+            assert!(Scope::ALL.into_iter().all(|scope| !scopes.allow(scope)), "{words:?}");
+        }
     }
 }

@@ -61,6 +61,11 @@ impl Status {
         matches!(self, Self::Created | Self::Pending | Self::Running)
     }
 
+    /// Returns whether a pipeline with this status lets a merge happen that needs its success.
+    pub const fn allows_merge(self) -> bool {
+        matches!(self, Self::Success | Self::Skipped)
+    }
+
     /// Returns the new status after an event, or None if the event is not possible in this status. This is the complete
     /// table of transitions.
     pub const fn transition(self, event: BuildEvent) -> Option<Self> {

@@ -25,11 +25,6 @@ impl Emoji {
     pub fn is_vote(&self) -> bool {
         self.0 == THUMBS_UP || self.0 == THUMBS_DOWN
     }
-
-    /// Returns whether it counts as a vote in favor.
-    pub fn is_upvote(&self) -> bool {
-        self.0 == THUMBS_UP
-    }
 }
 
 const THUMBS_UP: &str = "thumbsup";

@@ -10,6 +10,8 @@ pub enum GroupAction {
     ReadMembers,
     /// Only issues of projects that the current user can see.
     ReadIssues,
+    /// Only merge requests of projects that the current user can see.
+    ReadMergeRequests,
     Update,
     Delete,
     ManageMembers,
@@ -19,10 +21,11 @@ pub enum GroupAction {
 }
 
 impl GroupAction {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Read,
         Self::ReadMembers,
         Self::ReadIssues,
+        Self::ReadMergeRequests,
         Self::Update,
         Self::Delete,
         Self::ManageMembers,
@@ -35,6 +38,7 @@ impl GroupAction {
             Self::Read => "read the group",
             Self::ReadMembers => "list members",
             Self::ReadIssues => "list issues",
+            Self::ReadMergeRequests => "list merge requests",
             Self::Update => "edit the group",
             Self::Delete => "delete the group",
             Self::ManageMembers => "add, edit and remove members (all may remove themselves), manage access requests",
@@ -46,7 +50,9 @@ impl GroupAction {
     const fn requirement(self) -> Requirement {
         match self {
             Self::Read => Requirement::Visible,
-            Self::ReadMembers | Self::ReadIssues | Self::RequestAccess => Requirement::VisibleAndSignedIn,
+            Self::ReadMembers | Self::ReadIssues | Self::ReadMergeRequests | Self::RequestAccess => {
+                Requirement::VisibleAndSignedIn
+            }
             Self::CreateProject => Requirement::Member(AccessLevel::Master),
             Self::Update | Self::Delete | Self::ManageMembers => Requirement::Member(AccessLevel::Owner),
         }

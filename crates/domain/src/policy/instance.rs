@@ -24,13 +24,15 @@ pub enum InstanceAction {
     CreateProjectForOthers,
     TransferProject,
     ManageHooks,
+    /// The deploy keys of all projects.
+    ListDeployKeys,
     /// Only shared runners and those of projects that the current user manages.
     ReadRunners,
     ManageRunners,
 }
 
 impl InstanceAction {
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::OperateInstance,
         Self::ReadUsers,
         Self::ManageUsers,
@@ -45,6 +47,7 @@ impl InstanceAction {
         Self::CreateProjectForOthers,
         Self::TransferProject,
         Self::ManageHooks,
+        Self::ListDeployKeys,
         Self::ReadRunners,
         Self::ManageRunners,
     ];
@@ -67,6 +70,7 @@ impl InstanceAction {
             Self::CreateProjectForOthers => "create a project for another user",
             Self::TransferProject => "move a project into a group",
             Self::ManageHooks => "read, create, test and delete system hooks",
+            Self::ListDeployKeys => "list the deploy keys of all projects",
             Self::ReadRunners => "read shared runners, and manage the runners of projects that the user manages",
             Self::ManageRunners => "list, edit and delete all runners",
         }
@@ -89,6 +93,7 @@ impl InstanceAction {
             | Self::CreateProjectForOthers
             | Self::TransferProject
             | Self::ManageHooks
+            | Self::ListDeployKeys
             | Self::ManageRunners => InstanceRole::Administrator,
         }
     }

@@ -48,6 +48,7 @@ pub enum ProjectAction {
     ManageMembers,
     Share,
     ManageHooks,
+    ManageDeployKeys,
     ManageLabels,
     /// Subscribe to a label.
     Subscribe,
@@ -84,7 +85,7 @@ pub enum ProjectAction {
 }
 
 impl ProjectAction {
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::Read,
         Self::ReadCode,
         Self::WriteCode,
@@ -100,6 +101,7 @@ impl ProjectAction {
         Self::ManageMembers,
         Self::Share,
         Self::ManageHooks,
+        Self::ManageDeployKeys,
         Self::ManageLabels,
         Self::Subscribe,
         Self::ReadBoards,
@@ -144,6 +146,7 @@ impl ProjectAction {
             Self::ManageMembers => "add, edit and remove members (all may remove themselves), manage access requests",
             Self::Share => "share with a group",
             Self::ManageHooks => "read and edit hooks",
+            Self::ManageDeployKeys => "read, add and remove deploy keys",
             Self::ManageLabels => "create, edit and delete labels",
             Self::Subscribe => "subscribe to a label",
             Self::ReadBoards => "read the board",
@@ -161,10 +164,12 @@ impl ProjectAction {
             Self::ReadMilestones => "read milestones",
             Self::ManageMilestones => "create and edit milestones",
             Self::ReadMergeRequests => "read merge requests",
-            Self::CommentOnMergeRequests => "write notes on merge requests, subscribe to them",
+            Self::CommentOnMergeRequests => {
+                "write notes and start discussions on merge requests, resolve discussions of own merge requests, subscribe to them"
+            }
             Self::CreateMergeRequest => "create merge requests",
             Self::ManageMergeRequests => {
-                "edit, label, assign, close and reopen any merge request (authors and assignees may edit, close and reopen \
+                "edit, label, assign, close and reopen any merge request, resolve its discussions (authors and assignees may edit, close and reopen \
                  theirs; the rules of the target branch decide who may accept it)"
             }
             Self::DeleteMergeRequest => "delete a merge request",
@@ -223,7 +228,9 @@ impl ProjectAction {
             Self::Update | Self::ManageMembers | Self::Share | Self::ManageHooks | Self::ProtectBranches => {
                 Requirement::Member(AccessLevel::Master)
             }
-            Self::ModerateNotes | Self::ManageMilestones | Self::ManageCi => Requirement::Member(AccessLevel::Master),
+            Self::ModerateNotes | Self::ManageMilestones | Self::ManageCi | Self::ManageDeployKeys => {
+                Requirement::Member(AccessLevel::Master)
+            }
             Self::Rename | Self::Archive | Self::Delete | Self::DeleteBoardList => {
                 Requirement::Member(AccessLevel::Owner)
             }

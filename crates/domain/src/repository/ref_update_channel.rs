@@ -13,6 +13,8 @@ pub enum RefUpdateChannel {
     Http,
     /// A push over SSH.
     Ssh,
+    /// A push over SSH with a deploy key.
+    DeployKey,
     /// An import from a URL.
     Import,
     /// The recovery of a lost push.
@@ -27,6 +29,7 @@ impl RefUpdateChannel {
             Self::Cli => "cli",
             Self::Http => "http",
             Self::Ssh => "ssh",
+            Self::DeployKey => "deploy_key",
             Self::Import => "import",
             Self::Recovery => "recover",
         }

@@ -7,8 +7,9 @@ use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{
-    AwardId, BoardId, BoardListId, BuildId, EmailId, HookId, IssueId, LabelId, MergeRequestId, MergeRequestVersionId,
-    MilestoneId, NamespaceId, NoteId, PipelineId, ProjectId, RunnerId, SshKeyId, TokenId, UserId,
+    AwardId, BoardId, BoardListId, BuildId, DiscussionId, EmailId, HookId, IssueId, LabelId, MergeRequestId,
+    MergeRequestVersionId, MilestoneId, NamespaceId, NoteId, PipelineId, ProjectId, RunnerId, SshKeyId, TodoId,
+    TokenId, UserId,
 };
 use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
@@ -252,7 +253,7 @@ impl FromValue for ProjectRef {
 /// An id or a title. The use case decides which, because a title can be a number.
 impl FromValue for LabelRef {
     fn from_value(value: &Value) -> Result<Self, ParamError> {
-        String::from_value(value).map(Self)
+        String::from_value(value).map(Self::IdOrTitle)
     }
 
     fn schema() -> RefOr<Schema> {
@@ -331,6 +332,8 @@ ids!(
     BoardListId,
     MilestoneId,
     AwardId,
+    DiscussionId,
+    TodoId,
     IssueId,
     MergeRequestId,
     MergeRequestVersionId,

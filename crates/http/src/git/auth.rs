@@ -18,6 +18,7 @@ use holdfast_app::prefetched::RequestTarget;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::open_repository::{OpenRepository, open_repository};
 use holdfast_app::{Actor, Error};
+use holdfast_domain::accounts::Scope;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::Version;
 use holdfast_http_core::client_address;
@@ -52,17 +53,31 @@ impl Service {
             Self::ReceivePack => ProjectAction::WriteCode,
         }
     }
+
+    /// Returns the scope that a token needs for this service.
+    fn scope(self) -> Scope {
+        match self {
+            Self::UploadPack => Scope::ReadRepository,
+            Self::ReceivePack => Scope::WriteRepository,
+        }
+    }
 }
 
 /// Authenticates a request about a project.
-pub async fn authenticate(context: &Context, parts: &Parts, project: &ProjectRef) -> Result<Actor, PlainTextError> {
+pub async fn authenticate(
+    context: &Context,
+    parts: &Parts,
+    project: &ProjectRef,
+    service: Service,
+) -> Result<Actor, PlainTextError> {
     let address = client_address::from_extensions(parts);
     let actor = match parts.headers.get(header::AUTHORIZATION) {
         None => Ok(Actor::Anonymous(Some(address))),
         Some(value) => match parse_basic(value) {
             Some((name, secret)) => {
                 let target = RequestTarget::Project(project.clone());
-                authenticate_basic(&context.app, &name, &secret, &target, &client_network(address).to_string()).await
+                let network = client_network(address).to_string();
+                authenticate_basic(&context.app, &name, &secret, service.scope(), &target, &network).await
             }
             None => Err(Error::Unauthenticated),
         },
@@ -133,7 +148,7 @@ pub async fn accept_rpc(
     }
     let input = decode_body(&parts, body)?;
     let project = project_ref(namespace, &project);
-    let actor = authenticate(context, &parts, &project).await?;
+    let actor = authenticate(context, &parts, &project, service).await?;
     let repository = open_project(context, &actor, &project, service).await?;
     Ok(GitRequest { actor, repository, version: protocol_version(&parts), input })
 }

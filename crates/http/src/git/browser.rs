@@ -18,7 +18,7 @@ pub async fn serve(
 ) -> Result<Response, PlainTextError> {
     let (parts, _) = request.into_parts();
     let project = auth::project_ref(namespace, &project);
-    let actor = auth::authenticate(&context, &parts, &project).await?;
+    let actor = auth::authenticate(&context, &parts, &project, Service::UploadPack).await?;
     let repository = auth::open_project(&context, &actor, &project, Service::UploadPack).await?;
     let path = repository.project.full_path();
     let text = format!(

@@ -21,7 +21,7 @@ pub async fn serve(
 ) -> Result<Response, PlainTextError> {
     let (parts, _) = request.into_parts();
     let project = auth::project_ref(namespace, &project);
-    let actor = auth::authenticate(&context, &parts, &project).await?;
+    let actor = auth::authenticate(&context, &parts, &project, Service::UploadPack).await?;
     let repository = auth::open_project(&context, &actor, &project, Service::UploadPack).await?;
     let not_found = || PlainTextError::new(StatusCode::NOT_FOUND, "This project has no bundle at present.");
     let bundle = bundle::find(&context.app, &repository).await?.ok_or_else(not_found)?;

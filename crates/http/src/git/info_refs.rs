@@ -28,7 +28,7 @@ pub async fn serve(
     };
     let requested_path = format!("{namespace}/{}", project.strip_suffix(".git").unwrap_or(&project));
     let project = auth::project_ref(namespace, &project);
-    let actor = auth::authenticate(&context, &parts, &project).await?;
+    let actor = auth::authenticate(&context, &parts, &project, service).await?;
     let repository = auth::open_project(&context, &actor, &project, service).await?;
     let full_path = repository.project.full_path();
     if !full_path.eq_ignore_ascii_case(&requested_path) {

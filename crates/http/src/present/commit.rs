@@ -147,6 +147,6 @@ pub(super) fn title(message: &str) -> String {
     }
 }
 
-fn date(time: &DateTime<FixedOffset>) -> String {
+pub(super) fn date(time: &DateTime<FixedOffset>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, false)
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future;
 use futures_util::stream::BoxStream;
+use holdfast_app::repository::browse::commit::Commit;
 use holdfast_app::repository::browse::compare::{Comparison, ComparisonPart, ComparisonParts, FileDiff};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -37,10 +38,21 @@ pub struct DiffBody {
 /// Serializes a comparison as JSON, in chunks of about `CHUNK_SIZE` bytes.
 pub fn present_compare(comparison: Comparison) -> BoxStream<'static, io::Result<Bytes>> {
     let commit = json(&comparison.newest.map(listed_commit));
-    let mut text = format!("{{\"commit\":{commit},\"compare_same_ref\":{},\"commits\":[", comparison.is_same);
+    let text = format!("{{\"commit\":{commit},\"compare_same_ref\":{},\"commits\":[", comparison.is_same);
+    write_comparison(text, comparison.parts, |commit| json(&listed_commit(commit)), |file| json(&diff(file)))
+}
+
+/// Serializes the commits and the files of a comparison, in chunks of about `CHUNK_SIZE` bytes. `text` is the beginning
+/// of the object, up to the bracket before the commits.
+pub(super) fn write_comparison(
+    mut text: String,
+    parts: ComparisonParts,
+    present_commit: impl Fn(Commit) -> String + Send + 'static,
+    present_file: impl Fn(FileDiff) -> String + Send + 'static,
+) -> BoxStream<'static, io::Result<Bytes>> {
     let mut is_among_commits = true;
     let mut separator = "";
-    let chunks = comparison.parts.filter_map(move |part| {
+    let chunks = parts.filter_map(move |part| {
         let part = match part {
             Ok(part) => part,
             Err(error) => return future::ready(Some(Err(error))),
@@ -52,8 +64,8 @@ pub fn present_compare(comparison: Comparison) -> BoxStream<'static, io::Result<
         let is_end = matches!(part, ComparisonPart::End { .. });
         text += if is_end && separator == "," { "" } else { separator };
         text += &match part {
-            ComparisonPart::Commit(commit) => json(&listed_commit(*commit)),
-            ComparisonPart::File(file) => json(&diff(file)),
+            ComparisonPart::Commit(commit) => present_commit(*commit),
+            ComparisonPart::File(file) => present_file(file),
             ComparisonPart::End { is_too_large, .. } => format!("],\"compare_timeout\":{is_too_large}}}"),
         };
         separator = ",";
@@ -65,7 +77,7 @@ pub fn present_compare(comparison: Comparison) -> BoxStream<'static, io::Result<
 
 /// Serializes the changes of files as a JSON array, in chunks of about `CHUNK_SIZE` bytes.
 pub fn present_diffs(parts: ComparisonParts) -> BoxStream<'static, io::Result<Bytes>> {
-    write_diffs("[".into(), parts, "]")
+    write_diffs("[".into(), parts, "]", |file| json(&diff(file)))
 }
 
 /// Serializes an object with one more field, which has the changes of files, in chunks of about `CHUNK_SIZE` bytes.
@@ -74,18 +86,33 @@ pub fn present_diffs_in(
     field: &str,
     parts: ComparisonParts,
 ) -> BoxStream<'static, io::Result<Bytes>> {
-    let mut text = json(object);
-    text.pop();
-    write_diffs(format!("{text},\"{field}\":["), parts, "]}")
+    write_diffs_in(object, field, parts, |file| json(&diff(file)))
 }
 
-fn write_diffs(mut text: String, parts: ComparisonParts, end: &'static str) -> BoxStream<'static, io::Result<Bytes>> {
+/// Like [`present_diffs_in`], with the JSON of each file.
+pub(super) fn write_diffs_in(
+    object: &impl Serialize,
+    field: &str,
+    parts: ComparisonParts,
+    present_file: impl Fn(FileDiff) -> String + Send + 'static,
+) -> BoxStream<'static, io::Result<Bytes>> {
+    let mut text = json(object);
+    text.pop();
+    write_diffs(format!("{text},\"{field}\":["), parts, "]}", present_file)
+}
+
+fn write_diffs(
+    mut text: String,
+    parts: ComparisonParts,
+    end: &'static str,
+    present_file: impl Fn(FileDiff) -> String + Send + 'static,
+) -> BoxStream<'static, io::Result<Bytes>> {
     let mut separator = "";
     let chunks = parts.filter_map(move |part| {
         let is_end = match part {
             Ok(ComparisonPart::File(file)) => {
                 text += separator;
-                text += &json(&diff(file));
+                text += &present_file(file);
                 separator = ",";
                 false
             }
@@ -107,7 +134,7 @@ fn write_diffs(mut text: String, parts: ComparisonParts, end: &'static str) -> B
 
 const CHUNK_SIZE: usize = 32 << 10;
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("the value has only fields that JSON can represent")
 }
 
@@ -126,4 +153,4 @@ fn diff(file: FileDiff) -> DiffBody {
 }
 
 /// The mode of the missing side of an added or deleted file.
-const MISSING_MODE: &str = "0";
+pub(super) const MISSING_MODE: &str = "0";

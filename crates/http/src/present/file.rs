@@ -2,9 +2,6 @@
 
 use std::io;
 
-use axum::body::Body as HttpBody;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -12,10 +9,7 @@ use futures_util::stream;
 use futures_util::{Stream, StreamExt};
 use holdfast_app::repository::browse::file::FileAtRevision;
 use serde::Serialize;
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
-
-use crate::response::{ApiResponse, ResponseContext};
+use utoipa::ToSchema;
 
 /// A file with its content in base64, without line breaks.
 #[derive(Serialize, ToSchema)]
@@ -40,43 +34,36 @@ pub struct ChangedFile {
     pub branch: String,
 }
 
-pub struct FileResponse(pub FileAtRevision);
-
-impl ApiResponse for FileResponse {
-    const STATUS: StatusCode = StatusCode::OK;
-
-    fn schema() -> RefOr<Schema> {
-        FileBody::schema()
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        FileBody::schemas(into);
-    }
-
-    fn respond(self, _: &ResponseContext<'_>) -> Response {
-        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        (Self::STATUS, [json], HttpBody::from_stream(present_file(self.0))).into_response()
-    }
-}
-
-fn present_file(file: FileAtRevision) -> impl Stream<Item = io::Result<Bytes>> {
+/// Serializes a file while it is read.
+pub fn present_file(file: FileAtRevision) -> impl Stream<Item = io::Result<Bytes>> {
     let body = FileBody {
         file_name: file.path.rsplit('/').next().unwrap_or_default().to_owned(),
         file_path: file.path,
         size: file.blob.bytes,
         encoding: "base64",
         r#ref: file.revision,
-        blob_id: file.blob_id.to_string(),
+        blob_id: file.blob.id.to_string(),
         commit_id: file.commit_id.to_string(),
-        last_commit_id: file.last_commit_id.to_string(),
+        last_commit_id: file.last_commit_id.unwrap_or(file.commit_id).to_string(),
         content: String::new(),
     };
-    let json = serde_json::to_string(&body).expect("the value has only fields that JSON can represent");
-    // The content is the last field: the parts of its text are sent before the end of the string.
-    let head = json.strip_suffix("\"}").unwrap_or(&json).to_owned();
-    let content = encode(file.blob.content);
-    let part = |text: String| stream::iter([Ok(Bytes::from(text))]);
-    part(head).chain(content).chain(part("\"}".to_owned()))
+    let end = "\"}";
+    write_content(&body, end, file.blob.content, || end.to_owned())
+}
+
+/// Serializes an object with a content that is encoded while it is read. `empty_end` is the end of the object after an
+/// empty content, and `end` returns the one that is sent when the content has been read.
+pub(super) fn write_content<O: Serialize, S: Stream<Item = io::Result<Bytes>>, E: FnOnce() -> String>(
+    object: &O,
+    empty_end: &str,
+    content: S,
+    end: E,
+) -> impl Stream<Item = io::Result<Bytes>> + use<O, S, E> {
+    let json = serde_json::to_string(object).expect("the value has only fields that JSON can represent");
+    let head = json.strip_suffix(empty_end).unwrap_or(&json).to_owned();
+    let head = stream::iter([Ok(Bytes::from(head))]);
+    let end = stream::iter(std::iter::once_with(move || Ok(Bytes::from(end()))));
+    head.chain(encode(content)).chain(end)
 }
 
 /// Encodes the chunks of a content. Bytes that do not fill a group of three are encoded with the next chunk.

@@ -1,11 +1,11 @@
 //! Presents runners to users. Responses to runners themselves are in `runner` of this crate.
 
 use holdfast_app::ci::runner::{Runner, RunnerWithProjects};
-use holdfast_app::projects::project::Project;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Timestamp;
+use super::project_summary::{ProjectSummaryBody, present_project_summary};
 use crate::InstanceUrls;
 
 #[derive(Serialize, ToSchema)]
@@ -40,18 +40,7 @@ pub struct RunnerDetail {
     pub platform: Option<String>,
     pub architecture: Option<String>,
     pub contacted_at: Option<Timestamp>,
-    pub projects: Vec<ProjectOfRunner>,
-}
-
-#[derive(Serialize, ToSchema)]
-pub struct ProjectOfRunner {
-    pub id: i64,
-    pub name: String,
-    pub name_with_namespace: String,
-    pub path: String,
-    pub path_with_namespace: String,
-    pub http_url_to_repo: String,
-    pub web_url: String,
+    pub projects: Vec<ProjectSummaryBody>,
 }
 
 pub fn detail(detail: RunnerWithProjects, site: &InstanceUrls) -> RunnerDetail {
@@ -66,19 +55,6 @@ pub fn detail(detail: RunnerWithProjects, site: &InstanceUrls) -> RunnerDetail {
         platform: loaded_runner.info.platform,
         architecture: loaded_runner.info.architecture,
         contacted_at: loaded_runner.contacted_at.map(Into::into),
-        projects: projects.into_iter().map(|project| project_summary(project, site)).collect(),
-    }
-}
-
-fn project_summary(project: Project, site: &InstanceUrls) -> ProjectOfRunner {
-    let full = project.full_path();
-    ProjectOfRunner {
-        id: project.id.get(),
-        name_with_namespace: format!("{} / {}", project.namespace.name, project.name),
-        name: project.name,
-        path: project.path,
-        http_url_to_repo: site.url(&format!("/{full}.git")),
-        web_url: site.url(&format!("/{full}")),
-        path_with_namespace: full,
+        projects: projects.into_iter().map(|project| present_project_summary(project, site)).collect(),
     }
 }

@@ -7,23 +7,39 @@ use clap::Command;
 use clap_complete::Shell;
 use holdfast_domain::policy::{GroupAction, InstanceAction, InstanceRole, ProjectAction};
 use holdfast_domain::{AccessLevel, Visibility};
-use holdfast_http::{api, openapi, routes};
+use holdfast_http::{ApiVersion, api, openapi, routes};
 use holdfast_web::pages;
 
 use super::print;
 use crate::configuration::Configuration;
 
-pub fn routes() -> anyhow::Result<()> {
-    print(routes::to_text(api::v3::routes().list()))
+/// The version of the API that a document is about.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum DocumentedApi {
+    V3,
+    V4,
+}
+
+impl From<DocumentedApi> for ApiVersion {
+    fn from(api: DocumentedApi) -> Self {
+        match api {
+            DocumentedApi::V3 => Self::V3,
+            DocumentedApi::V4 => Self::V4,
+        }
+    }
+}
+
+pub fn routes(version: ApiVersion) -> anyhow::Result<()> {
+    print(routes::to_text(api::routes(version).list()))
 }
 
 pub fn pages() -> anyhow::Result<()> {
     print(pages::to_text(pages::all().list()))
 }
 
-pub fn openapi(configuration: &Configuration) -> anyhow::Result<()> {
+pub fn openapi(configuration: &Configuration, version: ApiVersion) -> anyhow::Result<()> {
     let site = configuration.site()?;
-    print(openapi::render(api::v3::routes().list(), &site).as_str())
+    print(openapi::render(api::routes(version).list(), version, &site).as_str())
 }
 
 pub fn permissions() -> anyhow::Result<()> {

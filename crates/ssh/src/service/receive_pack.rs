@@ -23,7 +23,11 @@ pub async fn serve(
     output.flush().await?;
     // The request timeout starts with the first byte of the request: before it, the client may run hooks of its own.
     input.fill_buf().await?;
-    push::receive(&context.app, actor, repository, RefUpdateChannel::Ssh, input, output).await?;
+    let channel = match actor {
+        Actor::DeployKey(_) => RefUpdateChannel::DeployKey,
+        Actor::Anonymous(_) | Actor::Operator | Actor::User(_) => RefUpdateChannel::Ssh,
+    };
+    push::receive(&context.app, actor, repository, channel, input, output).await?;
     drain_input(input).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! SSH public keys of users.
+//! SSH public keys of users. The table also has the deploy keys of projects, which belong to no user.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::PublicKey;
@@ -95,10 +95,19 @@ pub async fn delete(connection: &mut Connection, user: UserId, id: SshKeyId) -> 
     .await?)
 }
 
-/// Finds the user who owns the key with this fingerprint.
-pub async fn find_owner(connection: &mut Connection, fingerprint: &str) -> Result<Option<UserId>> {
-    let id = sqlx::query_scalar!("select user_id from ssh_keys where fingerprint = $1", fingerprint)
+/// A key with which a client authenticates.
+#[derive(Clone, Debug)]
+pub struct KnownKey {
+    pub id: SshKeyId,
+    pub title: String,
+    /// The user who owns the key. None if it is a deploy key.
+    pub owner: Option<UserId>,
+}
+
+/// Finds the key with this fingerprint.
+pub async fn find_by_fingerprint(connection: &mut Connection, fingerprint: &str) -> Result<Option<KnownKey>> {
+    let row = sqlx::query!("select id, title, user_id from ssh_keys where fingerprint = $1", fingerprint)
         .fetch_optional(connection)
         .await?;
-    Ok(id.map(Into::into))
+    Ok(row.map(|row| KnownKey { id: row.id.into(), title: row.title, owner: row.user_id.map(Into::into) }))
 }

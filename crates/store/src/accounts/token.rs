@@ -7,13 +7,15 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::page::{PagedQuery, Total, table_alias};
-use crate::{Connection, Database, Result};
+use crate::{Connection, Database, Result, search};
 
 /// A token without its secret, which is not stored.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Token {
     #[sqlx(try_from = "i64")]
     pub id: TokenId,
+    #[sqlx(try_from = "i64")]
+    pub user_id: UserId,
     pub name: String,
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: Scopes,
@@ -47,7 +49,7 @@ pub struct NewToken<'a> {
 pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTime<Utc>) -> Result<Token> {
     const QUERY: &str = "insert into tokens (user_id, kind, name, digest, scopes, created_at, expires_at) \
          values ($1, $2, $3, $4, $5, $6, $7) \
-         returning id, name, scopes, created_at, expires_at, revoked_at, last_used_at";
+         returning id, user_id, name, scopes, created_at, expires_at, revoked_at, last_used_at";
     Ok(sqlx::query_as(QUERY)
         .bind(new.user.get())
         .bind(new.kind.as_str())
@@ -60,20 +62,57 @@ pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTi
         .await?)
 }
 
-/// Lists the personal tokens of a user, newest first, including revoked and expired ones.
-pub async fn list(database: &Database, user: UserId, page: PageRequest) -> Result<Page<Token>> {
+/// Which personal tokens a list contains.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// None lists the tokens of all users.
+    pub user: Option<UserId>,
+    pub is_revoked: Option<bool>,
+    /// Whether the tokens are valid: neither revoked nor expired.
+    pub is_active: Option<bool>,
+    /// Part of the name.
+    pub search: Option<String>,
+}
+
+impl Filter {
+    fn push(&self, query: &mut QueryBuilder<Postgres>, now: DateTime<Utc>) {
+        query.push("from tokens where kind = 'personal'");
+        if let Some(user) = self.user {
+            query.push(" and user_id = ").push_bind(user.get());
+        }
+        if let Some(is_revoked) = self.is_revoked {
+            query.push(if is_revoked { " and revoked_at is not null" } else { " and revoked_at is null" });
+        }
+        if let Some(is_active) = self.is_active {
+            query.push(if is_active { " and " } else { " and not " });
+            query.push("(revoked_at is null and (expires_at is null or expires_at > ").push_bind(now).push("))");
+        }
+        if let Some(term) = &self.search {
+            query.push(" and ");
+            search::push_contains(query, "lower(name collate \"und-x-icu\") collate \"C\"", term);
+        }
+    }
+}
+
+/// Lists personal tokens, newest first.
+pub async fn list(database: &Database, filter: &Filter, page: PageRequest, now: DateTime<Utc>) -> Result<Page<Token>> {
     let list = PagedQuery {
-        columns: "id, name, scopes, created_at, expires_at, revoked_at, last_used_at",
+        columns: "id, user_id, name, scopes, created_at, expires_at, revoked_at, last_used_at",
         rows: "*",
-        from: |query: &mut QueryBuilder<Postgres>, _| {
-            query.push("from tokens where kind = 'personal' and user_id = ").push_bind(user.get());
-        },
+        from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query, now),
         order: "id desc",
         page: table_alias("page"),
         total: Total::Bounded,
-        needs_custom_plan: false,
+        needs_custom_plan: filter.search.is_some(),
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Finds a personal token of any user.
+pub async fn find(connection: &mut Connection, id: TokenId) -> Result<Option<Token>> {
+    const QUERY: &str = "select id, user_id, name, scopes, created_at, expires_at, revoked_at, last_used_at \
+         from tokens where id = $1 and kind = 'personal'";
+    Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
 /// Revokes a personal token. Returns false if the user has no such token or it is revoked already.

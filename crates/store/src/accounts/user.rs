@@ -242,13 +242,31 @@ impl Filter {
     }
 }
 
-/// Lists users, newest first. The ghost account is left out.
-pub async fn list(database: &Database, filter: &Filter, page: PageRequest) -> Result<Page<User>> {
+/// The order of a list of users. There is an index for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Id { descending: bool },
+    Username { descending: bool },
+}
+
+impl Order {
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::Id { descending: false } => "u.id",
+            Self::Id { descending: true } => "u.id desc",
+            Self::Username { descending: false } => "lower(u.username)",
+            Self::Username { descending: true } => "lower(u.username) desc",
+        }
+    }
+}
+
+/// Lists users. The ghost account is left out.
+pub async fn list(database: &Database, filter: &Filter, order: Order, page: PageRequest) -> Result<Page<User>> {
     let list = PagedQuery {
         columns: USER_COLUMNS,
         rows: "u.*",
         from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query),
-        order: "u.id desc",
+        order: order.sql(),
         page: table_alias("u"),
         total: match filter.is_empty() {
             true => Total::SkipIfKnownLarge(CountedList::Users, &database.large_lists),

@@ -20,6 +20,8 @@ use crate::{Connection, Database, Result};
 /// An event in the feed of a project or a user.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Event {
+    #[sqlx(rename = "event_id")]
+    pub id: i64,
     #[sqlx(try_from = "i64")]
     pub project_id: ProjectId,
     /// The path of the project, with its namespace.
@@ -73,11 +75,42 @@ impl Event {
     }
 }
 
+/// The time in which the events of a list happened. By default it has no bounds. The table is partitioned by time, so a
+/// page reads at most the events of one month that are outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Period {
+    /// The first moment.
+    pub from: Option<DateTime<Utc>>,
+    /// The moment after the last one.
+    pub until: Option<DateTime<Utc>>,
+}
+
+impl Period {
+    /// Writes the conditions about the events of the only table of a query, each after `and`.
+    fn push(self, query: &mut QueryBuilder<Postgres>) {
+        if let Some(from) = self.from {
+            query.push(" and created_at >= ").push_bind(from);
+        }
+        if let Some(until) = self.until {
+            query.push(" and created_at < ").push_bind(until);
+        }
+    }
+
+    /// Returns how the total of a list is determined. Only lists without bounds are remembered as large.
+    fn total(self, list: CountedList, database: &Database) -> Total<'_> {
+        match self == Self::default() {
+            true => Total::SkipIfKnownLarge(list, &database.large_lists),
+            false => Total::Bounded,
+        }
+    }
+}
+
 /// Lists the events of a project for an audience and the wider ones, newest first.
 pub async fn list_for_project(
     database: &Database,
     project: ProjectId,
     max_audience: Audience,
+    period: Period,
     page: PageRequest,
 ) -> Result<Page<Event>> {
     let from = |query: &mut QueryBuilder<Postgres>, purpose: Purpose| {
@@ -86,12 +119,13 @@ pub async fn list_for_project(
             query.push(if audience == Audience::Everybody { "(" } else { " union all (" });
             query.push("select ").push(KEY_COLUMNS).push(" from events where project_id = ").push_bind(project.get());
             query.push(" and audience = ").push(audience.as_i16());
+            period.push(query);
             purpose.push_newest_first(query, "id");
             query.push(")");
         }
         query.push(") e");
     };
-    let total = Total::SkipIfKnownLarge(CountedList::ProjectFeed(project, max_audience), &database.large_lists);
+    let total = period.total(CountedList::ProjectFeed(project, max_audience), database);
     list(&mut *database.connection().await?, from, total, page).await
 }
 
@@ -100,20 +134,22 @@ pub async fn list_for_user(
     database: &Database,
     user: UserId,
     viewer: Viewer,
+    period: Period,
     page: PageRequest,
 ) -> Result<Page<Event>> {
     let mut connection = database.connection().await?;
-    let total = || Total::SkipIfKnownLarge(CountedList::UserFeed(user, viewer.user), &database.large_lists);
+    let total = || period.total(CountedList::UserFeed(user, viewer.user), database);
     // A viewer who sees everything needs no filter, except for deleted projects that are not removed yet.
     if viewer.min_visibility.is_none() {
         let from = |query: &mut QueryBuilder<Postgres>, _: Purpose| {
             query.push("from events e where e.author_id = ").push_bind(user.get());
+            period.push(query);
             query.push(" and exists (select from projects p where p.id = e.project_id and p.namespace_id is not null)");
         };
         return list(&mut connection, from, total(), page).await;
     }
-    let projects = VisibleProjects::load(&mut connection, user, viewer).await?;
-    if projects.0.iter().all(Vec::is_empty) {
+    let projects = VisibleProjects::load(&mut connection, user, viewer, period).await?;
+    if projects.by_audience.iter().all(Vec::is_empty) {
         return Ok(Page::with_total(Vec::new(), page, 0));
     }
     // Usually the page is within the user's most recent events, even if some of them are hidden.
@@ -136,7 +172,7 @@ const KEY_COLUMNS: &str = "id, created_at, project_id, audience";
 /// The columns of an event. Details of pushes and bodies of notes that were stored before there was a limit are
 /// truncated: such details may contain two megabytes of commit messages. Small details are recognized by their stored
 /// size, without decompressing them.
-const COLUMNS: &str = "e.project_id, pn.path || '/' || p.path as project_path, e.action, \
+const COLUMNS: &str = "e.id as event_id, e.project_id, pn.path || '/' || p.path as project_path, e.action, \
     case when pg_column_size(e.data) > 1900 and octet_length(e.data::text) > 262144 then jsonb_set(e.data, '{commits}', \
       (select coalesce(jsonb_agg(jsonb_set(c, '{message}', to_jsonb(left(c ->> 'message', 1000)))), '[]') \
       from jsonb_array_elements(e.data -> 'commits') c)) else e.data end as data, \
@@ -179,14 +215,17 @@ async fn list(
 
 /// For each audience, the projects with events of a user that the viewer may see. Each event is compared with it, so
 /// that visibility does not depend on the index of authors alone.
-struct VisibleProjects([Vec<i64>; Audience::ALL.len()]);
+struct VisibleProjects {
+    by_audience: [Vec<i64>; Audience::ALL.len()],
+    period: Period,
+}
 
 /// Maximum number of a user's most recent events that are scanned. Scanning them is less work than merging many
 /// projects.
 const MAX_RECENT_EVENTS: i64 = 20_000;
 
 impl VisibleProjects {
-    async fn load(connection: &mut Connection, user: UserId, viewer: Viewer) -> Result<Self> {
+    async fn load(connection: &mut Connection, user: UserId, viewer: Viewer, period: Period) -> Result<Self> {
         let mut query = QueryBuilder::new("select p.id, case when ");
         push_has_level(&mut query, viewer, AccessLevel::Reporter);
         query.push(" then ").push(Audience::IssueManagers.as_i16()).push("::smallint when p.visibility_level >= ");
@@ -200,14 +239,15 @@ impl VisibleProjects {
         let visible_to = |audience: Audience| {
             rows.iter().filter(|(_, level)| *level >= audience.as_i16()).map(|(id, _)| *id).collect::<Vec<i64>>()
         };
-        Ok(Self(Audience::ALL.map(visible_to)))
+        Ok(Self { by_audience: Audience::ALL.map(visible_to), period })
     }
 
     /// Writes a scan of the user's most recent events that skips hidden ones.
     fn push_recent(&self, query: &mut QueryBuilder<Postgres>, user: UserId) {
         query.push("from (select ").push(KEY_COLUMNS).push(" from events where author_id = ").push_bind(user.get());
+        self.period.push(query);
         query.push(" order by id desc limit ").push(MAX_RECENT_EVENTS).push(") e where false");
-        for (audience, projects) in Audience::ALL.into_iter().zip(&self.0) {
+        for (audience, projects) in Audience::ALL.into_iter().zip(&self.by_audience) {
             query.push(" or e.audience = ").push(audience.as_i16());
             // A subquery is looked up by hash, independently of the number of projects.
             query.push(" and e.project_id in (select unnest(").push_bind(projects.clone()).push("::bigint[]))");
@@ -217,11 +257,12 @@ impl VisibleProjects {
     /// Writes a merge of the newest events of each project, which reads no hidden events.
     fn push_merged(&self, query: &mut QueryBuilder<Postgres>, user: UserId, purpose: Purpose) {
         query.push("from (");
-        for (audience, projects) in Audience::ALL.into_iter().zip(&self.0) {
+        for (audience, projects) in Audience::ALL.into_iter().zip(&self.by_audience) {
             query.push(if audience == Audience::Everybody { "" } else { " union all " });
             query.push("select e.* from unnest(").push_bind(projects.clone()).push("::bigint[]) p (id) ");
             query.push("cross join lateral (select ").push(KEY_COLUMNS).push(" from events where author_id = ");
             query.push_bind(user.get()).push(" and project_id = p.id and audience = ").push(audience.as_i16());
+            self.period.push(query);
             purpose.push_newest_first(query, "id");
             query.push(") e");
         }

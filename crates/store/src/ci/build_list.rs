@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ci::Status;
 use holdfast_domain::ci::file::When;
+use holdfast_domain::ci::{PipelineSource, Status};
 use holdfast_domain::ids::{BuildId, PipelineId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::types::Json;
@@ -41,10 +41,15 @@ pub struct BuildRecord {
     #[sqlx(try_from = "String")]
     pub run_when: When,
     pub allow_failure: bool,
+    pub tags: Vec<String>,
+    /// Why the build failed, in the words of [`FailureReason`](holdfast_domain::ci::FailureReason).
+    pub failure_reason: Option<String>,
     pub coverage: Option<f64>,
     pub target_url: Option<String>,
     pub description: Option<String>,
     pub created_at: DateTime<Utc>,
+    /// Since when the build waits for a runner, or when it began to wait.
+    pub queued_at: Option<DateTime<Utc>>,
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
     pub erased_at: Option<DateTime<Utc>>,
@@ -58,6 +63,12 @@ pub struct BuildRecord {
     pub commit: Json<CommitSummary>,
     #[sqlx(try_from = "String")]
     pub pipeline_status: Status,
+    #[sqlx(try_from = "String")]
+    pub pipeline_source: PipelineSource,
+    pub pipeline_created_at: DateTime<Utc>,
+    pub pipeline_updated_at: DateTime<Utc>,
+    /// The path of the project with its namespace. Empty if the project has been deleted.
+    pub project_path: String,
 }
 
 #[derive(Clone, Debug)]
@@ -78,10 +89,13 @@ impl std::ops::Deref for Build {
 /// The columns of `b` and of [`JOINS`].
 const COLUMNS: &str = "\
     b.id, b.project_id, b.pipeline_id, b.user_id, b.runner_id, b.name, b.stage, b.status, \
-    b.external, b.run_when, b.allow_failure, b.coverage, b.target_url, b.description, b.created_at, \
-    b.started_at, b.finished_at, b.erased_at, a.file_name as artifacts_name, a.bytes as artifacts_bytes, \
-    a.expires_at as artifacts_expire_at, t.bytes as trace_bytes, p.ref, p.tag, p.sha, p.commit, \
-    p.status as pipeline_status";
+    b.external, b.run_when, b.allow_failure, b.tags, b.failure_reason, b.coverage, b.target_url, b.description, \
+    b.created_at, b.queued_at, b.started_at, b.finished_at, b.erased_at, a.file_name as artifacts_name, \
+    a.bytes as artifacts_bytes, a.expires_at as artifacts_expire_at, t.bytes as trace_bytes, p.ref, p.tag, \
+    p.sha, p.commit, coalesce(p.source, 'push') as pipeline_source, \
+    p.status as pipeline_status, p.created_at as pipeline_created_at, p.updated_at as pipeline_updated_at, \
+    coalesce((select n.path || '/' || j.path from projects j join namespaces n on n.id = j.namespace_id \
+      where j.id = b.project_id), '') as project_path";
 
 /// Joins the pipeline, the artifacts and the trace to the builds `b`.
 const JOINS: &str = " join pipelines p on p.id = b.pipeline_id left join artifacts a on a.build_id = b.id \
@@ -122,8 +136,13 @@ async fn with_associations(connection: &mut Connection, mut rows: Vec<Row>, now:
 pub enum BuildFilter {
     /// Builds of the project with one of these statuses, or with any status if none is given.
     Project(Vec<Status>),
+    /// Builds of the project that no retry has superseded, filtered by status in the same way.
+    Current(Vec<Status>),
     /// Builds of the pipelines of a commit, filtered by status in the same way.
     Commit(String, Vec<Status>),
+    /// Builds of a pipeline, filtered by status in the same way. Only the latest of each name unless
+    /// `include_superseded` is set.
+    Pipeline { id: PipelineId, statuses: Vec<Status>, include_superseded: bool },
     /// Statuses of a commit: builds and external statuses. Only the latest of each name and pipeline unless
     /// `include_superseded` is set.
     Statuses {
@@ -135,6 +154,62 @@ pub enum BuildFilter {
     },
 }
 
+impl BuildFilter {
+    /// Writes the part of a query from `from` on that selects the builds `b`.
+    fn push_to(&self, query: &mut QueryBuilder<Postgres>, project: ProjectId) {
+        query.push("from builds b ");
+        if matches!(self, Self::Commit(..) | Self::Statuses { .. }) {
+            query.push("join pipelines s on s.id = b.pipeline_id ");
+        }
+        query.push("where b.project_id = ").push_bind(project.get());
+        match self {
+            Self::Project(statuses)
+            | Self::Current(statuses)
+            | Self::Commit(_, statuses)
+            | Self::Pipeline { statuses, .. } => {
+                query.push(" and not b.external");
+                if !statuses.is_empty() {
+                    let names: Vec<String> = statuses.iter().map(|it| it.as_str().to_owned()).collect();
+                    query.push(" and b.status = any(").push_bind(names).push(")");
+                }
+            }
+            Self::Statuses { .. } => {}
+        }
+        match self {
+            Self::Project(_) | Self::Current(_) => {}
+            Self::Commit(sha, _) => {
+                query.push(" and s.project_id = ").push_bind(project.get());
+                query.push(" and s.sha = ").push_bind(sha.clone());
+            }
+            Self::Pipeline { id, .. } => {
+                query.push(" and b.pipeline_id = ").push_bind(id.get());
+            }
+            Self::Statuses { sha, ref_name, stage, name, .. } => {
+                query.push(" and s.project_id = ").push_bind(project.get());
+                query.push(" and s.sha = ").push_bind(sha.clone());
+                for (column, value) in [("s.ref", ref_name), ("b.stage", stage), ("b.name", name)] {
+                    if let Some(value) = value {
+                        query.push(" and ").push(column).push(" = ").push_bind(value.clone());
+                    }
+                }
+            }
+        }
+        if !self.includes_superseded() {
+            query.push(" and b.latest");
+        }
+    }
+
+    const fn includes_superseded(&self) -> bool {
+        match self {
+            Self::Project(_) | Self::Commit(..) => true,
+            Self::Current(_) => false,
+            Self::Pipeline { include_superseded, .. } | Self::Statuses { include_superseded, .. } => {
+                *include_superseded
+            }
+        }
+    }
+}
+
 /// Lists builds of a project, the newest first.
 pub async fn list(
     database: &Database,
@@ -143,45 +218,10 @@ pub async fn list(
     page: PageRequest,
     now: DateTime<Utc>,
 ) -> Result<Page<Build>> {
-    let status_names = |statuses: &[Status]| statuses.iter().map(|it| it.as_str().to_owned()).collect::<Vec<_>>();
     let list = PagedQuery {
         columns: COLUMNS,
         rows: "b.*",
-        from: |query: &mut QueryBuilder<Postgres>, _| {
-            query.push("from builds b ");
-            if !matches!(filter, BuildFilter::Project(_)) {
-                query.push("join pipelines s on s.id = b.pipeline_id ");
-            }
-            query.push("where b.project_id = ").push_bind(project.get());
-            match filter {
-                BuildFilter::Project(statuses) | BuildFilter::Commit(_, statuses) => {
-                    query.push(" and not b.external");
-                    if !statuses.is_empty() {
-                        query.push(" and b.status = any(").push_bind(status_names(statuses)).push(")");
-                    }
-                }
-                BuildFilter::Statuses { .. } => {}
-            }
-            match filter {
-                BuildFilter::Project(_) => {}
-                BuildFilter::Commit(sha, _) => {
-                    query.push(" and s.project_id = ").push_bind(project.get());
-                    query.push(" and s.sha = ").push_bind(sha.clone());
-                }
-                BuildFilter::Statuses { sha, ref_name, stage, name, include_superseded } => {
-                    query.push(" and s.project_id = ").push_bind(project.get());
-                    query.push(" and s.sha = ").push_bind(sha.clone());
-                    for (column, value) in [("s.ref", ref_name), ("b.stage", stage), ("b.name", name)] {
-                        if let Some(value) = value {
-                            query.push(" and ").push(column).push(" = ").push_bind(value.clone());
-                        }
-                    }
-                    if !include_superseded {
-                        query.push(" and b.latest");
-                    }
-                }
-            }
-        },
+        from: |query: &mut QueryBuilder<Postgres>, _| filter.push_to(query, project),
         order: "b.id desc",
         page: |query: &mut QueryBuilder<Postgres>| {
             query.push("b").push(JOINS);
@@ -194,6 +234,27 @@ pub async fn list(
     let (request, total, has_next) = (found.request, found.total, found.has_next);
     let items = with_associations(&mut connection, found.items, now).await?;
     Ok(Page { items, request, total, has_next })
+}
+
+/// Lists the newest builds of a project, or the newest of those that are older than `before`. At most `at_most`.
+pub async fn list_before(
+    connection: &mut Connection,
+    project: ProjectId,
+    filter: &BuildFilter,
+    before: Option<BuildId>,
+    at_most: i64,
+    now: DateTime<Utc>,
+) -> Result<Vec<Build>> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from (select b.* ");
+    filter.push_to(&mut query, project);
+    if let Some(before) = before {
+        query.push(" and b.id < ").push_bind(before.get());
+    }
+    query.push(" order by b.id desc limit ").push(at_most).push(") b").push(JOINS).push("order by b.id desc");
+    // The best plan depends on the statuses, as in the numbered pages.
+    let rows = query.build_query_as().persistent(false).fetch_all(&mut *connection).await?;
+    with_associations(connection, rows, now).await
 }
 
 pub async fn find(

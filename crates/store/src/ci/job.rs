@@ -29,8 +29,8 @@ pub struct JobDetails {
     pub sha: String,
     pub before_sha: String,
     pub triggered: bool,
-    /// Variables of the trigger request, encrypted like those of the project.
-    pub trigger_variables: Option<Vec<u8>>,
+    /// Variables of the request that created the pipeline, encrypted like those of the project.
+    pub request_variables: Option<Vec<u8>>,
     pub project_name: String,
     pub project_path: String,
     pub namespace_path: String,
@@ -45,7 +45,7 @@ pub struct JobDetails {
 pub async fn load(connection: &mut Connection, build: BuildId) -> Result<JobDetails> {
     const QUERY: &str = "\
         select b.id, b.pipeline_id, b.project_id, b.name, b.stage, b.stage_index, b.run_when, b.tags, b.options, i.ref, \
-          i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as trigger_variables, \
+          i.tag, i.sha, i.before_sha, i.trigger_id is not null as triggered, i.variables as request_variables, \
           p.name as project_name, p.path as project_path, n.path as namespace_path, u.id as user_id, u.email as user_email, \
           array(select v.key from project_variables v where v.project_id = p.id order by v.key) as variable_keys, \
           array(select v.value from project_variables v where v.project_id = p.id order by v.key) as variable_values \

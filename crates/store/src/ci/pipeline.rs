@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ci::Status;
+use holdfast_domain::ci::{PipelineSource, Status};
 use holdfast_domain::ids::{PipelineId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use serde::{Deserialize, Serialize};
@@ -40,18 +40,23 @@ struct Row {
     commit: Json<CommitSummary>,
     #[sqlx(try_from = "String")]
     status: Status,
+    #[sqlx(try_from = "String")]
+    source: PipelineSource,
     yaml_errors: Option<String>,
     duration: Option<i64>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
+    project_path: String,
 }
 
 /// The columns of the pipelines `p`.
 const COLUMNS: &str = "\
-    p.id, p.project_id, p.user_id, p.ref, p.tag, p.sha, p.before_sha, p.commit, p.status, p.yaml_errors, p.duration, \
-    p.created_at, p.updated_at, p.started_at, p.finished_at";
+    p.id, p.project_id, p.user_id, p.ref, p.tag, p.sha, p.before_sha, p.commit, p.status, \
+    coalesce(p.source, 'push') as source, p.yaml_errors, p.duration, \
+    p.created_at, p.updated_at, p.started_at, p.finished_at, coalesce((select n.path || '/' || j.path \
+      from projects j join namespaces n on n.id = j.namespace_id where j.id = p.project_id), '') as project_path";
 
 /// Returns a query for pipelines. `rest` is the condition, and what follows it, such as an order or a lock.
 fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
@@ -74,6 +79,7 @@ pub struct Pipeline {
     pub before_sha: String,
     pub commit: CommitSummary,
     pub status: Status,
+    pub source: PipelineSource,
     pub yaml_errors: Option<String>,
     /// The duration in seconds.
     pub duration: Option<i64>,
@@ -81,6 +87,8 @@ pub struct Pipeline {
     pub updated_at: DateTime<Utc>,
     pub started_at: Option<DateTime<Utc>>,
     pub finished_at: Option<DateTime<Utc>>,
+    /// The path of the project with its namespace. Empty if the project has been deleted.
+    pub project_path: String,
 }
 
 impl Row {
@@ -96,12 +104,14 @@ impl Row {
             before_sha: self.before_sha,
             commit: self.commit.0,
             status: self.status,
+            source: self.source,
             yaml_errors: self.yaml_errors,
             duration: self.duration,
             created_at: self.created_at,
             updated_at: self.updated_at,
             started_at: self.started_at,
             finished_at: self.finished_at,
+            project_path: self.project_path,
         }
     }
 }
@@ -126,18 +136,44 @@ async fn with_associations(connection: &mut Connection, row: Option<Row>) -> Res
     Ok(Some(row.into_pipeline(&users)))
 }
 
-/// Lists the pipelines of a project, the newest first.
-pub async fn list(database: &Database, project: ProjectId, page: PageRequest) -> Result<Page<Pipeline>> {
+/// The filters and the order of a list of pipelines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PipelineFilter {
+    /// The short name of a branch or a tag.
+    pub ref_name: Option<String>,
+    /// The id of a commit.
+    pub sha: Option<String>,
+    /// A status. There is an index for it only together with a commit, and for successful pipelines of a ref.
+    pub status: Option<Status>,
+    pub oldest_first: bool,
+}
+
+/// Lists the pipelines of a project, by default the newest first.
+pub async fn list(
+    database: &Database,
+    project: ProjectId,
+    filter: &PipelineFilter,
+    page: PageRequest,
+) -> Result<Page<Pipeline>> {
     let list = PagedQuery {
         columns: COLUMNS,
         rows: "p.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from pipelines p where p.project_id = ").push_bind(project.get());
+            for (column, value) in [("p.ref", &filter.ref_name), ("p.sha", &filter.sha)] {
+                if let Some(value) = value {
+                    query.push(" and ").push(column).push(" = ").push_bind(value.clone());
+                }
+            }
+            if let Some(status) = filter.status {
+                // A literal, so that the planner knows that the index of successful pipelines applies.
+                query.push(" and p.status = '").push(status.as_str()).push("'");
+            }
         },
-        order: "p.id desc",
+        order: if filter.oldest_first { "p.id" } else { "p.id desc" },
         page: table_alias("p"),
         total: Total::Bounded,
-        needs_custom_plan: false,
+        needs_custom_plan: *filter != PipelineFilter::default(),
     };
     let mut connection = database.connection().await?;
     let found: Page<Row> = list.fetch(&mut connection, page).await?;
@@ -150,6 +186,16 @@ pub async fn find(connection: &mut Connection, project: ProjectId, id: PipelineI
     let query = query.build_query_as().bind(project.get()).bind(id.get());
     let row = query.fetch_optional(&mut *connection).await?;
     with_associations(connection, row).await
+}
+
+/// Returns the variables of the request that created a pipeline, encrypted. Returns None if there is no such pipeline.
+pub async fn find_variables(
+    connection: &mut Connection,
+    project: ProjectId,
+    id: PipelineId,
+) -> Result<Option<Option<Vec<u8>>>> {
+    const QUERY: &str = "select variables from pipelines where project_id = $1 and id = $2";
+    Ok(sqlx::query_scalar(QUERY).bind(project.get()).bind(id.get()).fetch_optional(connection).await?)
 }
 
 /// Like [`find`], but in any project, and locks the pipeline until the end of the transaction. This also keeps the
@@ -211,10 +257,11 @@ pub struct NewPipeline<'a> {
     pub before_sha: &'a str,
     pub commit: &'a CommitSummary,
     pub status: Status,
+    pub source: PipelineSource,
     pub yaml_errors: Option<&'a str>,
     /// The generation of the ref update that the pipeline is created for, if it is created for a push.
     pub generation: Option<i64>,
-    /// Variables of the trigger request, encrypted.
+    /// Variables of the request, encrypted.
     pub variables: Option<&'a [u8]>,
     pub triggered_by: Option<i64>,
 }
@@ -225,27 +272,27 @@ pub async fn insert(
     new: NewPipeline<'_>,
     now: DateTime<Utc>,
 ) -> Result<Option<PipelineId>> {
-    let id = sqlx::query_scalar!(
-        "insert into pipelines (project_id, user_id, ref, tag, sha, before_sha, commit, status, yaml_errors, generation,
-           variables, trigger_id, created_at, updated_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13)
-         on conflict (project_id, generation, ref, tag) where generation is not null do nothing returning id",
-        new.project.get(),
-        new.user.map(UserId::get),
-        new.ref_name,
-        new.tag,
-        new.sha,
-        new.before_sha,
-        Json(new.commit) as _,
-        new.status.as_str(),
-        new.yaml_errors,
-        new.generation,
-        new.variables,
-        new.triggered_by,
-        now,
-    )
-    .fetch_optional(connection)
-    .await?;
+    const QUERY: &str = "insert into pipelines (project_id, user_id, ref, tag, sha, before_sha, commit, status,
+           yaml_errors, generation, variables, trigger_id, created_at, updated_at, source)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)
+         on conflict (project_id, generation, ref, tag) where generation is not null do nothing returning id";
+    let id: Option<i64> = sqlx::query_scalar(QUERY)
+        .bind(new.project.get())
+        .bind(new.user.map(UserId::get))
+        .bind(new.ref_name)
+        .bind(new.tag)
+        .bind(new.sha)
+        .bind(new.before_sha)
+        .bind(Json(new.commit))
+        .bind(new.status.as_str())
+        .bind(new.yaml_errors)
+        .bind(new.generation)
+        .bind(new.variables)
+        .bind(new.triggered_by)
+        .bind(now)
+        .bind(new.source.as_str())
+        .fetch_optional(connection)
+        .await?;
     Ok(id.map(Into::into))
 }
 

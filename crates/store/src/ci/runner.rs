@@ -23,6 +23,7 @@ pub struct Runner {
     #[sqlx(flatten)]
     pub info: RunnerInfo,
     pub contacted_at: Option<DateTime<Utc>>,
+    pub created_at: DateTime<Utc>,
 }
 
 /// The information that a runner reports about itself.
@@ -38,7 +39,7 @@ pub struct RunnerInfo {
 /// The columns of the runners `r`.
 const COLUMNS: &str = "\
     r.id, r.description, r.active, r.shared, r.locked, r.run_untagged, r.tags, r.longest_run as max_run_seconds, \
-    r.name, r.version, r.revision, r.platform, r.architecture, r.contacted_at";
+    r.name, r.version, r.revision, r.platform, r.architecture, r.contacted_at, r.created_at";
 
 /// Returns a query for runners. `rest` is the condition, and what follows it, such as an order or a lock.
 fn select_where(rest: &'static str) -> QueryBuilder<Postgres> {
@@ -175,20 +176,31 @@ pub enum RunnerScope {
     Project(ProjectId),
 }
 
+/// The conditions that all listed runners satisfy. None does not restrict the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunnerFilter {
+    pub is_active: Option<bool>,
+    pub is_shared: Option<bool>,
+    pub last_contact: Option<LastContact>,
+    /// Tags that the runner has.
+    pub tags: Vec<String>,
+}
+
+/// The time at which runners contacted the server last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunnerFilter {
-    Active,
-    Paused,
-    /// Runners that have contacted the server since this time.
-    Online(DateTime<Utc>),
-    Specific,
-    Shared,
+pub enum LastContact {
+    Never,
+    After(DateTime<Utc>),
+    /// At this time or earlier.
+    Until(DateTime<Utc>),
+    /// After the first of these times, and not after the second.
+    Between(DateTime<Utc>, DateTime<Utc>),
 }
 
 pub async fn list(
     database: &Database,
     scope: RunnerScope,
-    filter: Option<RunnerFilter>,
+    filter: &RunnerFilter,
     page: PageRequest,
 ) -> Result<Page<Runner>> {
     let list = PagedQuery {
@@ -220,13 +232,28 @@ pub async fn list(
                     query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(today).push("))");
                 }
             }
-            match filter {
-                None => {}
-                Some(RunnerFilter::Active) => drop(query.push(" and r.active")),
-                Some(RunnerFilter::Paused) => drop(query.push(" and not r.active")),
-                Some(RunnerFilter::Online(since)) => drop(query.push(" and r.contacted_at > ").push_bind(since)),
-                Some(RunnerFilter::Specific) => drop(query.push(" and not r.shared")),
-                Some(RunnerFilter::Shared) => drop(query.push(" and r.shared")),
+            for (column, value) in [("r.active", filter.is_active), ("r.shared", filter.is_shared)] {
+                if let Some(value) = value {
+                    query.push(if value { " and " } else { " and not " }).push(column);
+                }
+            }
+            let (after, until) = match filter.last_contact {
+                None => (None, None),
+                Some(LastContact::Never) => {
+                    query.push(" and r.contacted_at is null");
+                    (None, None)
+                }
+                Some(LastContact::After(time)) => (Some(time), None),
+                Some(LastContact::Until(time)) => (None, Some(time)),
+                Some(LastContact::Between(after, until)) => (Some(after), Some(until)),
+            };
+            for (operator, time) in [(">", after), ("<=", until)] {
+                if let Some(time) = time {
+                    query.push(" and r.contacted_at ").push(operator).push(" ").push_bind(time);
+                }
+            }
+            if !filter.tags.is_empty() {
+                query.push(" and r.tags @> ").push_bind(filter.tags.clone());
             }
         },
         order: "r.id",

@@ -22,6 +22,7 @@ pub async fn delete(connection: &mut Connection, builds: &[BuildId]) -> Result<(
 /// A running build, found by its token.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningBuild {
+    pub id: BuildId,
     pub project: ProjectId,
     /// The user of the pipeline, whose permissions the build has.
     pub pipeline_user: Option<UserId>,
@@ -32,19 +33,17 @@ pub struct RunningBuild {
 
 /// Finds the running build that has this token.
 pub async fn find_by_token(connection: &mut Connection, token_digest: &[u8]) -> Result<Option<RunningBuild>> {
-    let row = sqlx::query!(
-        "select r.project_id, i.user_id as pipeline_user_id, b.user_id as started_by_id
+    const QUERY: &str = "select r.build_id, r.project_id, i.user_id, b.user_id
          from build_runs r join pipelines i on i.id = r.pipeline_id join builds b on b.id = r.build_id
            join projects p on p.id = r.project_id
-         where r.token_digest = $1 and p.builds_enabled and p.namespace_id is not null",
-        token_digest,
-    )
-    .fetch_optional(connection)
-    .await?;
-    Ok(row.map(|row| RunningBuild {
-        project: row.project_id.into(),
-        pipeline_user: row.pipeline_user_id.map(Into::into),
-        started_by: row.started_by_id.map(Into::into),
+         where r.token_digest = $1 and p.builds_enabled and p.namespace_id is not null";
+    let row: Option<(i64, i64, Option<i64>, Option<i64>)> =
+        sqlx::query_as(QUERY).bind(token_digest).fetch_optional(connection).await?;
+    Ok(row.map(|(id, project, pipeline_user, started_by)| RunningBuild {
+        id: id.into(),
+        project: project.into(),
+        pipeline_user: pipeline_user.map(Into::into),
+        started_by: started_by.map(Into::into),
     }))
 }
 

@@ -186,6 +186,17 @@ pub async fn set_token(connection: &mut Connection, id: TriggerId, token: &Trigg
     Ok(())
 }
 
+pub async fn set_description(
+    connection: &mut Connection,
+    id: TriggerId,
+    description: &str,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    const STATEMENT: &str = "update triggers set description = $2, updated_at = $3 where id = $1";
+    sqlx::query(STATEMENT).bind(id.get()).bind(description).bind(now).execute(connection).await?;
+    Ok(())
+}
+
 pub async fn record_use(connection: &mut Connection, id: TriggerId, now: DateTime<Utc>) -> Result<()> {
     sqlx::query!("update triggers set last_used = $2 where id = $1", id.get(), now).execute(connection).await?;
     Ok(())

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::hooks::EventKind;
-use holdfast_domain::ids::HookId;
+use holdfast_domain::ids::{HookId, ProjectId};
 use holdfast_domain::page::{Page, PageRequest};
 use serde_json::Value;
 use sqlx::{Postgres, QueryBuilder};
@@ -89,6 +89,44 @@ pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Resul
         needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// A delivery with its response, and with the body of its request.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct DeliveryWithBody {
+    #[sqlx(flatten)]
+    pub delivery: Delivery,
+    /// None if no body is stored, or if it is longer than [`MAX_LISTED_BODY_BYTES`].
+    pub body: Option<Vec<u8>>,
+}
+
+/// Maximum size of a body in a list. Few bodies are longer, and a page of 100 of them has at most 6.4 MB.
+const MAX_LISTED_BODY_BYTES: i64 = 64 << 10;
+
+/// Like [`list`], but with the responses and the bodies of the requests.
+pub async fn list_with_bodies(
+    connection: &mut Connection,
+    hook: HookId,
+    page: PageRequest,
+) -> Result<Page<DeliveryWithBody>> {
+    let columns = format!(
+        "d.response, case when octet_length(b.body) <= {MAX_LISTED_BODY_BYTES} then b.body end as body, {COLUMNS}"
+    );
+    let list = PagedQuery {
+        columns: &columns,
+        rows: "d.*",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            query.push("from deliveries d where d.hook_id = ").push_bind(hook.get());
+        },
+        order: "d.sequence desc",
+        page: |query: &mut QueryBuilder<Postgres>| {
+            query.push(JOINS).push(" left join event_bodies b on b.outbox_id = d.outbox_id ");
+            query.push("and b.for_project_hook = (h.project_id is not null) and b.created_at = d.created_at");
+        },
+        total: Total::Bounded,
+        needs_custom_plan: false,
+    };
+    list.fetch(connection, page).await
 }
 
 pub async fn find(connection: &mut Connection, hook: HookId, sequence: i64) -> Result<Option<Delivery>> {
@@ -182,6 +220,25 @@ pub async fn publish_to_hook(
     )
     .fetch_one(&mut *connection)
     .await?;
+    queue::retry_now(connection, hook, None, now).await?;
+    append_delivery(connection, hook, (outbox_id, now), None, now).await?;
+    Ok(())
+}
+
+/// Like [`publish_to_hook`], for an event of the project that the hook belongs to.
+pub async fn publish_to_project_hook(
+    connection: &mut Connection,
+    hook: HookId,
+    project: ProjectId,
+    kind: EventKind,
+    payload: &Value,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let insert = sqlx::query_scalar(
+        "insert into outbox (kind, project_id, payload, created_at) values ($1, $2, $3, $4) returning id",
+    );
+    let insert = insert.bind(kind.as_str()).bind(project.get()).bind(payload).bind(now);
+    let outbox_id = insert.fetch_one(&mut *connection).await?;
     queue::retry_now(connection, hook, None, now).await?;
     append_delivery(connection, hook, (outbox_id, now), None, now).await?;
     Ok(())

@@ -95,6 +95,19 @@ pub async fn find(connection: &mut Connection, owner: HookOwner, id: HookId) -> 
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
+/// Locks the hook's row, and that of its queue, until the end of the transaction. Does nothing if there is no such hook.
+pub async fn lock(connection: &mut Connection, owner: HookOwner, id: HookId) -> Result<()> {
+    // The queue row is locked before the hook row, as by a deletion.
+    const QUERY: &str = "\
+        with q as materialized ( \
+          select q.hook_id from hook_queues q join hooks h on h.id = q.hook_id \
+          where h.project_id is not distinct from $1 and h.id = $2 for no key update of q \
+        ) \
+        select h.id from hooks h join q on q.hook_id = h.id for no key update of h";
+    sqlx::query(QUERY).bind(owner.project()).bind(id.get()).execute(connection).await?;
+    Ok(())
+}
+
 pub async fn insert(
     connection: &mut Connection,
     owner: HookOwner,

@@ -47,6 +47,13 @@ pub struct MergeRequest {
     pub notes_count: i32,
     pub upvotes: i32,
     pub downvotes: i32,
+    /// Seconds.
+    pub time_estimate: i64,
+    /// Seconds.
+    pub time_spent: i64,
+    /// Whether all discussions are resolved.
+    pub discussions_resolved: bool,
+    pub merged_at: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     pub labels: Vec<String>,
@@ -87,7 +94,13 @@ pub(super) const COLUMNS: &str = "\
       as merge_status, \
     coalesce(mr.waiting_head = v.head and mr.state in (1, 3), false) as waits_for_build, \
     case when mr.waiting_head = v.head then mr.waiting_removes_source_branch end as waiting_removes_source_branch, \
-    mr.notes_count, mr.upvotes, mr.downvotes, mr.created_at, mr.updated_at, mr.assignee_id, mr.milestone_id, \
+    (select count(*) from award_emoji a where a.merge_request_id = mr.id and a.name = 'thumbsup')::integer as upvotes, \
+    (select count(*) from award_emoji a where a.merge_request_id = mr.id and a.name = 'thumbsdown')::integer \
+      as downvotes, \
+    not exists (select from discussions d where d.merge_request_id = mr.id and d.resolved_at is null \
+      and exists (select from notes x where x.discussion_id = d.id)) as discussions_resolved, \
+    mr.notes_count, mr.time_estimate, mr.time_spent, mr.merged_at, mr.created_at, mr.updated_at, mr.assignee_id, \
+    mr.milestone_id, \
     array(select l.title from merge_request_labels x join labels l on l.id = x.label_id \
       where x.merge_request_id = mr.id order by l.title) as labels, \
     coalesce((select s.subscribed from merge_request_subscriptions s \
@@ -125,6 +138,33 @@ pub async fn find(
     let Some(mut request) = found else { return Ok(None) };
     load_associations(connection, std::slice::from_mut(&mut request)).await?;
     Ok(Some(request))
+}
+
+/// Finds the id of a merge request by its number in the target project.
+pub async fn find_id(connection: &mut Connection, project: ProjectId, iid: i64) -> Result<Option<MergeRequestId>> {
+    const QUERY: &str = "select id from merge_requests where project_id = $1 and iid = $2";
+    let id: Option<i64> = sqlx::query_scalar(QUERY).bind(project.get()).bind(iid).fetch_optional(connection).await?;
+    Ok(id.map(Into::into))
+}
+
+/// Returns the merge requests among these ids, with truncated descriptions as in lists. The caller has checked that the
+/// viewer may read them.
+pub async fn find_many(
+    connection: &mut Connection,
+    ids: &[MergeRequestId],
+    viewer: UserId,
+) -> Result<Vec<MergeRequest>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::new("select left(mr.description, 65536) as description, ");
+    query.push(COLUMNS).push(" from (values (").push_bind(viewer.get());
+    query.push("::bigint)) viewer (id) cross join merge_requests mr");
+    push_joins(&mut query);
+    query.push("where mr.id = any(").push_bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>()).push(")");
+    let mut requests: Vec<MergeRequest> = query.build_query_as().fetch_all(&mut *connection).await?;
+    load_associations(connection, &mut requests).await?;
+    Ok(requests)
 }
 
 /// Loads assignees and milestones: one statement each for all requests, and none if there is nothing to load.
@@ -339,25 +379,6 @@ pub async fn subscribe_by_default(connection: &mut Connection, id: MergeRequestI
     .execute(connection)
     .await?;
     Ok(())
-}
-
-/// Returns the titles of the open merge requests of two branches.
-pub async fn list_open_titles(
-    connection: &mut Connection,
-    project: ProjectId,
-    source: Source<'_>,
-    target_branch: &str,
-) -> Result<Vec<String>> {
-    Ok(sqlx::query_scalar!(
-        "select title from merge_requests where source_project_id = $1 and source_branch = $2 and project_id = $3
-           and target_branch = $4 and state in (1, 3)",
-        source.project.get(),
-        source.branch,
-        project.get(),
-        target_branch,
-    )
-    .fetch_all(connection)
-    .await?)
 }
 
 /// Deletes at most `limit` merge requests of a project that is being removed, and returns how many were deleted.

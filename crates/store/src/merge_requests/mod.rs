@@ -1,6 +1,10 @@
 //! Merge requests, their versions, and what follows from pushes.
 
+pub mod commit;
+pub mod discussion;
 pub mod list;
 pub mod merge_request;
+pub mod open;
+pub mod pipeline;
 pub mod version;
 pub mod waiting;

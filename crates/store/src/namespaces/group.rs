@@ -133,6 +133,8 @@ pub enum GroupScope {
     /// Groups in which the user is a member of the group or of one of its projects, with any level.
     MemberWithin(UserId),
     OwnedBy(UserId),
+    /// Groups in which the user is a member with at least this level.
+    MemberWithLevel(UserId, AccessLevel),
     /// Groups with at least this visibility and, unless the viewer is anonymous, those of
     /// [`MemberWithin`](GroupScope::MemberWithin).
     VisibleTo(Option<UserId>, Visibility),
@@ -141,6 +143,7 @@ pub enum GroupScope {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     NewestFirst,
+    OldestFirst,
     Name { descending: bool },
     Path { descending: bool },
 }
@@ -149,6 +152,7 @@ impl Order {
     const fn sql(self) -> &'static str {
         match self {
             Self::NewestFirst => "n.id desc",
+            Self::OldestFirst => "n.id",
             Self::Name { descending: false } => "n.name, n.id",
             Self::Name { descending: true } => "n.name desc, n.id desc",
             Self::Path { descending: false } => "n.path, n.id",
@@ -162,6 +166,7 @@ pub struct Filter {
     pub scope: GroupScope,
     pub search: Option<String>,
     pub skip: Vec<i64>,
+    pub visibility: Option<Visibility>,
     pub order: Order,
     pub today: NaiveDate,
 }
@@ -172,12 +177,15 @@ impl Filter {
             CountedList::Groups(visibility_bits(Visibility::ALL.into_iter().filter(|it| *it >= min_visibility)))
         };
         match self.scope {
-            _ if self.search.is_some() || !self.skip.is_empty() => Total::Bounded,
+            _ if self.search.is_some() || !self.skip.is_empty() || self.visibility.is_some() => Total::Bounded,
             GroupScope::All => Total::SkipIfKnownLarge(groups_from(Visibility::Private), large_lists),
             GroupScope::VisibleTo(_, min_visibility) => {
                 Total::SkipIfSubsetLarge(groups_from(min_visibility), large_lists)
             }
-            GroupScope::MemberOf(_) | GroupScope::MemberWithin(_) | GroupScope::OwnedBy(_) => Total::Bounded,
+            GroupScope::MemberOf(_)
+            | GroupScope::MemberWithin(_)
+            | GroupScope::OwnedBy(_)
+            | GroupScope::MemberWithLevel(..) => Total::Bounded,
         }
     }
 
@@ -209,10 +217,17 @@ impl Filter {
 
     fn push_conditions(&self, scope: GroupScope, query: &mut QueryBuilder<Postgres>) {
         query.push("n.kind = 'group'");
-        if let GroupScope::MemberOf(user) | GroupScope::MemberWithin(user) | GroupScope::OwnedBy(user) = scope {
+        if let GroupScope::MemberOf(user)
+        | GroupScope::MemberWithin(user)
+        | GroupScope::OwnedBy(user)
+        | GroupScope::MemberWithLevel(user, _) = scope
+        {
             query.push(" and n.id in (select group_id from group_members where user_id = ").push_bind(user.get());
             if matches!(scope, GroupScope::OwnedBy(_)) {
                 query.push(" and access_level = ").push(AccessLevel::Owner.as_i16());
+            }
+            if let GroupScope::MemberWithLevel(_, min_level) = scope {
+                query.push(" and access_level >= ").push(min_level.as_i16());
             }
             query.push(" and (expires_at is null or expires_at > ").push_bind(self.today).push(")");
             if matches!(scope, GroupScope::MemberWithin(_)) {
@@ -228,6 +243,9 @@ impl Filter {
         }
         if !self.skip.is_empty() {
             query.push(" and n.id <> all(").push_bind(self.skip.clone()).push(")");
+        }
+        if let Some(visibility) = self.visibility {
+            query.push(" and n.visibility_level = ").push_bind(visibility.as_i16());
         }
     }
 }

@@ -7,7 +7,7 @@ use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::accounts::user::UserSummary;
-use crate::page::{PagedQuery, Total, table_alias};
+use crate::page::{PagedQuery, Purpose, Total, table_alias};
 use crate::{Connection, Database, Result, search};
 
 /// The group or project of a membership.
@@ -37,16 +37,59 @@ pub struct Member {
     pub created_at: DateTime<Utc>,
 }
 
+/// Which members a list contains.
+#[derive(Clone, Debug, Default)]
+pub struct MemberFilter {
+    /// Part of the name, username or e-mail address.
+    pub search: Option<String>,
+    /// Only users with these ids, or all if there are none.
+    pub only: Vec<i64>,
+    /// No users with these ids.
+    pub skip: Vec<i64>,
+}
+
+impl MemberFilter {
+    /// Writes the join with the users as `u` on the column of the user's id, if [`Self::push`] needs it.
+    fn push_join(&self, query: &mut QueryBuilder<Postgres>, user_id: &'static str) {
+        if self.search.is_some() {
+            query.push(" join users u on u.id = ").push(user_id);
+        }
+    }
+
+    /// Writes the conditions on the user: on the column of the user's id, and for a search on the user `u`.
+    fn push(&self, query: &mut QueryBuilder<Postgres>, user_id: &'static str) {
+        if let Some(term) = &self.search {
+            query.push(" and (");
+            search::push_contains(query, "u.search_text", term);
+            query.push(" or ");
+            search::push_contains(query, "lower(u.name collate \"und-x-icu\") collate \"C\"", term);
+            query.push(")");
+        }
+        if !self.only.is_empty() {
+            query.push(" and ").push(user_id).push(" = any(").push_bind(self.only.clone()).push(")");
+        }
+        if !self.skip.is_empty() {
+            query.push(" and ").push(user_id).push(" <> all(").push_bind(self.skip.clone()).push(")");
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.search.is_none() && self.only.is_empty() && self.skip.is_empty()
+    }
+}
+
+const MEMBER_COLUMNS: &str = "u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at";
+
 /// Lists the members of a group or a project, sorted by user id. Expired memberships are left out.
 pub async fn list(
     database: &Database,
     scope: MembershipScope,
-    term: Option<&str>,
+    filter: &MemberFilter,
     page: PageRequest,
     today: NaiveDate,
 ) -> Result<Page<Member>> {
     let list = PagedQuery {
-        columns: "u.id, u.username, u.name, u.email, u.state, m.access_level, m.expires_at, m.created_at",
+        columns: MEMBER_COLUMNS,
         rows: "m.user_id, m.access_level, m.expires_at, m.created_at",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push(match scope {
@@ -59,20 +102,107 @@ pub async fn list(
             });
             query.push_bind(scope.id()).push(" and (m.expires_at is null or m.expires_at > ").push_bind(today);
             query.push(")");
-            if let Some(term) = term {
-                query.push(" and (");
-                search::push_contains(query, "u.search_text", term);
-                query.push(" or ");
-                search::push_contains(query, "lower(u.name collate \"und-x-icu\") collate \"C\"", term);
-                query.push(")");
-            }
+            filter.push(query, "m.user_id");
         },
         order: "m.user_id",
         page: table_alias("m join users u on u.id = m.user_id"),
         total: Total::Bounded,
-        needs_custom_plan: term.is_some(),
+        needs_custom_plan: !filter.is_empty(),
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Everybody who has access to a project: its own members, the members of its group, the members of the groups that it
+/// is shared with, and the owner of the namespace.
+#[derive(Clone, Debug)]
+pub struct ProjectAccess {
+    pub project: ProjectId,
+    pub namespace: NamespaceId,
+    /// The groups whose members are included. The project must be shared with them.
+    pub shared_with: Vec<i64>,
+}
+
+impl ProjectAccess {
+    /// Writes a subquery with the alias `m` that has each user once, with the highest level.
+    ///
+    /// The filter and the limit of `purpose` are written into each part of it, so that no part is read further than
+    /// needed. A part has each user at most once. A user who is among the first ones of the whole is therefore among the
+    /// first ones of every part that has the user, and no limit drops a higher level.
+    fn push(&self, query: &mut QueryBuilder<Postgres>, filter: &MemberFilter, purpose: Purpose, today: NaiveDate) {
+        let push_members = |query: &mut QueryBuilder<Postgres>,
+                            table: &'static str,
+                            scope: &'static str,
+                            id: Option<i64>| {
+            query.push("(select m.user_id, m.access_level, m.expires_at, m.created_at from ").push(table).push(" m");
+            filter.push_join(query, "m.user_id");
+            query.push(" where ").push(scope);
+            if let Some(id) = id {
+                query.push_bind(id);
+            }
+            query.push(" and (m.expires_at is null or m.expires_at > ").push_bind(today).push(")");
+            filter.push(query, "m.user_id");
+            if let Purpose::Rows(_) = purpose {
+                query.push(" order by m.user_id");
+            }
+            purpose.push_limit(query);
+            query.push(")");
+        };
+        query.push("(select distinct on (m.user_id) m.user_id, m.access_level, m.expires_at, m.created_at from (");
+        push_members(query, "project_members", "m.project_id = ", Some(self.project.get()));
+        query.push(" union all ");
+        push_members(query, "group_members", "m.group_id = ", Some(self.namespace.get()));
+        // `least` ignores null.
+        query.push(" union all select m.user_id, least(m.access_level, s.access_level), ");
+        query.push("least(m.expires_at, s.expires_at), m.created_at from project_shares s cross join lateral ");
+        push_members(query, "group_members", "m.group_id = s.group_id", None);
+        query.push(" m where s.project_id = ").push_bind(self.project.get());
+        query.push(" and s.group_id = any(").push_bind(self.shared_with.clone());
+        query.push(") and (s.expires_at is null or s.expires_at > ").push_bind(today).push(")");
+        query.push(" union all select n.owner_id, ").push(AccessLevel::Owner.as_i16());
+        query.push("::smallint, null::date, p.created_at from projects p join namespaces n on n.id = p.namespace_id");
+        filter.push_join(query, "n.owner_id");
+        query.push(" where n.owner_id is not null and p.id = ").push_bind(self.project.get());
+        filter.push(query, "n.owner_id");
+        query.push(") m order by m.user_id, m.access_level desc, m.expires_at desc nulls first) m");
+    }
+}
+
+/// Lists everybody who has access to a project, sorted by user id.
+pub async fn list_with_access(
+    database: &Database,
+    access: &ProjectAccess,
+    filter: &MemberFilter,
+    page: PageRequest,
+    today: NaiveDate,
+) -> Result<Page<Member>> {
+    let list = PagedQuery {
+        columns: MEMBER_COLUMNS,
+        rows: "m.*",
+        from: |query: &mut QueryBuilder<Postgres>, purpose| {
+            query.push("from ");
+            access.push(query, filter, purpose, today);
+        },
+        order: "m.user_id",
+        page: table_alias("m join users u on u.id = m.user_id"),
+        total: Total::Bounded,
+        needs_custom_plan: true,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Returns the access of one user to a project, or None if the user has none.
+pub async fn find_with_access(
+    connection: &mut Connection,
+    access: &ProjectAccess,
+    user: UserId,
+    today: NaiveDate,
+) -> Result<Option<Member>> {
+    let filter = MemberFilter { only: vec![user.get()], ..MemberFilter::default() };
+    let mut query = QueryBuilder::new("select ");
+    query.push(MEMBER_COLUMNS).push(" from ");
+    access.push(&mut query, &filter, Purpose::AllRows, today);
+    query.push(" join users u on u.id = m.user_id");
+    Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
 pub async fn find(

@@ -18,7 +18,12 @@ pub struct Namespace {
     pub kind: NamespaceKind,
     pub path: String,
     pub name: String,
+    /// The primary address of the user. None for a group.
+    pub owner_email: Option<String>,
 }
+
+/// The columns of [`Namespace`], of the namespace `n` and its owner `o`.
+const COLUMNS: &str = "n.id, n.kind, n.path, n.name, o.email as owner_email";
 
 /// Inserts the namespace of a user. The username is its path and its name.
 pub async fn insert_for_user(
@@ -118,11 +123,33 @@ pub async fn find_id(connection: &mut Connection, number_or_path: &str) -> Resul
 
 /// Finds a namespace by its path in any case, or by a former path. A current path takes precedence.
 pub async fn find_by_path(connection: &mut Connection, path: &str) -> Result<Option<Namespace>> {
-    const QUERY: &str = "select n.id, n.kind, n.path, n.name from (\
-           select 1 as rank, id from namespaces where lower(path) = $1 \
-           union all select 2, namespace_id from namespace_redirects where path = $1\
-         ) found join namespaces n on n.id = found.id order by found.rank limit 1";
-    Ok(sqlx::query_as(QUERY).bind(path.to_ascii_lowercase()).fetch_optional(connection).await?)
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(
+        " from (select 1 as rank, id from namespaces where lower(path) = $1 \
+         union all select 2, namespace_id from namespace_redirects where path = $1) found \
+         join namespaces n on n.id = found.id left join users o on o.id = n.owner_id order by found.rank limit 1",
+    );
+    Ok(query.build_query_as().bind(path.to_ascii_lowercase()).fetch_optional(connection).await?)
+}
+
+pub async fn find(connection: &mut Connection, id: NamespaceId) -> Result<Option<Namespace>> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from namespaces n left join users o on o.id = n.owner_id where n.id = ");
+    query.push_bind(id.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
+/// Returns whether a namespace has this path, in any case. Former paths do not count: they can be taken.
+pub async fn is_path_taken(connection: &mut Connection, path: &str) -> Result<bool> {
+    const QUERY: &str = "select exists (select from namespaces where lower(path) = $1)";
+    Ok(sqlx::query_scalar(QUERY).bind(path.to_ascii_lowercase()).fetch_one(connection).await?)
+}
+
+/// Returns the first number from 1 to 100 that makes a free path if it is appended to this path.
+pub async fn find_free_suffix(connection: &mut Connection, path: &str) -> Result<Option<i32>> {
+    const QUERY: &str = "select n from generate_series(1, 100) n \
+         where not exists (select from namespaces where lower(path) = $1 || n::text) order by n limit 1";
+    Ok(sqlx::query_scalar(QUERY).bind(path.to_ascii_lowercase()).fetch_optional(connection).await?)
 }
 
 /// Locks the namespace's row with `FOR SHARE`, so that it does not change before the end of the transaction.
@@ -150,15 +177,36 @@ pub async fn list(
     page: PageRequest,
     today: NaiveDate,
 ) -> Result<Page<Namespace>> {
+    list_with_level(database, creator.map(|user| (user, AccessLevel::Master)), term, page, today).await
+}
+
+/// Lists the namespaces that a user owns, sorted by id: the user's own one, and groups.
+pub async fn list_owned(
+    database: &Database,
+    owner: UserId,
+    term: Option<&str>,
+    page: PageRequest,
+    today: NaiveDate,
+) -> Result<Page<Namespace>> {
+    list_with_level(database, Some((owner, AccessLevel::Owner)), term, page, today).await
+}
+
+async fn list_with_level(
+    database: &Database,
+    member: Option<(UserId, AccessLevel)>,
+    term: Option<&str>,
+    page: PageRequest,
+    today: NaiveDate,
+) -> Result<Page<Namespace>> {
     let list = PagedQuery {
-        columns: "n.id, n.kind, n.path, n.name",
+        columns: COLUMNS,
         rows: "n.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from namespaces n where true");
-            if let Some(user) = creator {
+            if let Some((user, min_level)) = member {
                 query.push(" and n.id in (select id from namespaces where owner_id = ").push_bind(user.get());
                 query.push(" union all select group_id from group_members where access_level >= ");
-                query.push(AccessLevel::Master.as_i16()).push(" and user_id = ").push_bind(user.get());
+                query.push(min_level.as_i16()).push(" and user_id = ").push_bind(user.get());
                 query.push(" and (expires_at is null or expires_at > ").push_bind(today);
                 query.push("))");
             }
@@ -168,8 +216,8 @@ pub async fn list(
             }
         },
         order: "n.id",
-        page: table_alias("n"),
-        total: match (creator, term) {
+        page: table_alias("n left join users o on o.id = n.owner_id"),
+        total: match (member, term) {
             (None, None) => Total::SkipIfKnownLarge(CountedList::Namespaces, &database.large_lists),
             _ => Total::Bounded,
         },

@@ -1,4 +1,4 @@
-//! Emoji that users give to issues, merge requests and notes, and the counters of thumbs.
+//! Emoji that users give to issues, merge requests and notes.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{AwardId, NoteId, UserId};
@@ -91,66 +91,41 @@ pub async fn find(connection: &mut Connection, target: AwardTarget, id: AwardId)
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
-/// The changes of the counters of a target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VoteDelta {
-    pub up: i32,
-    pub down: i32,
-}
-
-/// Inserts an emoji and changes the counters. Returns None if the user has given it already.
+/// Inserts an emoji. Returns None if the user has given it already.
 pub async fn insert(
     connection: &mut Connection,
     target: AwardTarget,
     user: UserId,
     emoji: &str,
-    votes: VoteDelta,
     now: DateTime<Utc>,
 ) -> Result<Option<AwardId>> {
     let (issue, merge_request, note) = target.columns();
     let id = sqlx::query_scalar!(
-        "with inserted as (
-           insert into award_emoji (issue_id, merge_request_id, note_id, user_id, name, created_at)
-           values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id),
-         counted as (update issues set upvotes = upvotes + $7, downvotes = downvotes + $8
-           where id = $1 and exists (select from inserted) and ($7 <> 0 or $8 <> 0)),
-         counted_request as (update merge_requests set upvotes = upvotes + $7, downvotes = downvotes + $8
-           where id = $2 and exists (select from inserted) and ($7 <> 0 or $8 <> 0))
-         select id from inserted",
+        "insert into award_emoji (issue_id, merge_request_id, note_id, user_id, name, created_at)
+         values ($1, $2, $3, $4, $5, $6) on conflict do nothing returning id",
         issue,
         merge_request,
         note,
         user.get(),
         emoji,
         now,
-        votes.up,
-        votes.down,
     )
     .fetch_optional(connection)
     .await?;
     Ok(id.map(Into::into))
 }
 
-/// Deletes an emoji and changes the counters back. Returns false if there is no such emoji.
-pub async fn delete(connection: &mut Connection, target: AwardTarget, id: AwardId, votes: VoteDelta) -> Result<bool> {
+/// Deletes an emoji. Returns false if there is no such emoji.
+pub async fn delete(connection: &mut Connection, target: AwardTarget, id: AwardId) -> Result<bool> {
     let (issue, merge_request, note) = target.columns();
-    let deleted = sqlx::query_scalar!(
-        "with gone as (
-           delete from award_emoji where id = $4 and (issue_id = $1 or merge_request_id = $2 or note_id = $3)
-           returning id),
-         counted as (update issues set upvotes = upvotes - $5, downvotes = downvotes - $6
-           where id = $1 and exists (select from gone) and ($5 <> 0 or $6 <> 0)),
-         counted_request as (update merge_requests set upvotes = upvotes - $5, downvotes = downvotes - $6
-           where id = $2 and exists (select from gone) and ($5 <> 0 or $6 <> 0))
-         select id from gone",
+    let deleted = sqlx::query!(
+        "delete from award_emoji where id = $4 and (issue_id = $1 or merge_request_id = $2 or note_id = $3)",
         issue,
         merge_request,
         note,
         id.get(),
-        votes.up,
-        votes.down,
     )
-    .fetch_optional(connection)
+    .execute(connection)
     .await?;
-    Ok(deleted.is_some())
+    Ok(deleted.rows_affected() > 0)
 }

@@ -29,6 +29,10 @@ pub struct Issue {
     pub notes_count: i32,
     pub upvotes: i32,
     pub downvotes: i32,
+    /// Seconds.
+    pub time_estimate: i64,
+    /// Seconds.
+    pub time_spent: i64,
     pub moved_to_id: Option<i64>,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
@@ -56,7 +60,10 @@ impl Issue {
 /// Lists truncate descriptions that were stored before there was a limit.
 pub(super) const ISSUE_COLUMNS: &str = "\
     i.id as issue_id, i.iid, i.project_id, n.path || '/' || p.path as project_path, i.title, \
-    i.state as issue_state, i.confidential, i.due_date, i.notes_count, i.upvotes, i.downvotes, i.moved_to_id, i.created_at, i.updated_at, \
+    i.state as issue_state, i.confidential, i.due_date, i.notes_count, \
+    (select count(*) from award_emoji a where a.issue_id = i.id and a.name = 'thumbsup')::integer as upvotes, \
+    (select count(*) from award_emoji a where a.issue_id = i.id and a.name = 'thumbsdown')::integer as downvotes, \
+    i.time_estimate, i.time_spent, i.moved_to_id, i.created_at, i.updated_at, \
     i.assignee_id, i.milestone_id, array(select l.title from issue_labels x join labels l on l.id = x.label_id \
       where x.issue_id = i.id order by l.title) as labels, \
     coalesce((select s.subscribed from issue_subscriptions s where s.issue_id = i.id and s.user_id = viewer.id), \
@@ -85,6 +92,22 @@ pub async fn find(
     let Some(mut issue) = found else { return Ok(None) };
     load_associations(connection, std::slice::from_mut(&mut issue)).await?;
     Ok(Some(issue))
+}
+
+/// Returns the issues among these ids, with truncated descriptions as in lists. The caller has checked that the viewer may
+/// read them.
+pub async fn find_many(connection: &mut Connection, ids: &[IssueId], viewer: UserId) -> Result<Vec<Issue>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::new("select left(i.description, 65536) as description, ");
+    query.push(ISSUE_COLUMNS).push(" from (values (").push_bind(viewer.get());
+    query.push("::bigint)) viewer (id) cross join issues i");
+    push_joins(&mut query);
+    query.push("where i.id = any(").push_bind(ids.iter().map(|id| id.get()).collect::<Vec<_>>()).push(")");
+    let mut issues: Vec<Issue> = query.build_query_as().fetch_all(&mut *connection).await?;
+    load_associations(connection, &mut issues).await?;
+    Ok(issues)
 }
 
 /// Finds the id of an issue by its number in the project.

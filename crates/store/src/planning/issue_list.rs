@@ -3,6 +3,7 @@
 //! A list is merged from parts: open or closed issues, confidential or not. Each part is a range of an index in the
 //! order of the list, and no part is read beyond the end of the page.
 
+use chrono::{DateTime, Utc};
 use holdfast_domain::ids::{LabelId, MilestoneId, NamespaceId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::{ConfidentialAccess, DueFilter};
@@ -58,13 +59,46 @@ pub struct Filter {
 pub struct Conditions {
     /// The assignee. Null means that there is none.
     pub assignee: Field<UserId>,
+    /// Whether there must be an assignee, whoever it is.
+    pub has_assignee: bool,
     pub author: Option<UserId>,
     pub excluded_labels: Vec<LabelId>,
+    /// Titles of labels, in any project.
+    pub excluded_titles: Vec<String>,
+    pub has_label: bool,
     pub has_no_label: bool,
+    pub has_milestone: bool,
     pub has_no_milestone: bool,
+    pub confidential: Option<bool>,
     pub due: Option<DueFilter>,
+    pub times: TimeBounds,
     /// Words that the title contains, ignoring case.
     pub words: Vec<String>,
+}
+
+/// Bounds of the times at which an issue or a merge request was created and updated, both inclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeBounds {
+    pub created_after: Option<DateTime<Utc>>,
+    pub created_before: Option<DateTime<Utc>>,
+    pub updated_after: Option<DateTime<Utc>>,
+    pub updated_before: Option<DateTime<Utc>>,
+}
+
+impl TimeBounds {
+    /// Writes the conditions about a row with this alias, each after `and`.
+    pub(crate) fn push(self, query: &mut QueryBuilder<Postgres>, alias: &'static str) {
+        for (condition, bound) in [
+            ("created_at >= ", self.created_after),
+            ("created_at <= ", self.created_before),
+            ("updated_at >= ", self.updated_after),
+            ("updated_at <= ", self.updated_before),
+        ] {
+            if let Some(time) = bound {
+                query.push(" and ").push(alias).push(".").push(condition).push_bind(time);
+            }
+        }
+    }
 }
 
 /// The labels that an issue must have.
@@ -124,7 +158,10 @@ impl Conditions {
     fn are_default(&self) -> bool {
         let has_no_person = self.assignee == Field::Absent && self.author.is_none();
         let has_no_lack = !self.has_no_label && !self.has_no_milestone && self.due.is_none();
-        has_no_person && has_no_lack && self.excluded_labels.is_empty() && self.words.is_empty()
+        let excludes_no_label = self.excluded_labels.is_empty() && self.excluded_titles.is_empty();
+        let needs_nothing = !self.has_assignee && !self.has_label && !self.has_milestone;
+        let is_of_any_kind = self.confidential.is_none() && self.times == TimeBounds::default();
+        has_no_person && has_no_lack && excludes_no_label && needs_nothing && is_of_any_kind && self.words.is_empty()
     }
 
     /// Writes the conditions about the issue `i`, each after `and`.
@@ -134,8 +171,14 @@ impl Conditions {
             Field::Null => drop(query.push(" and i.assignee_id is null")),
             Field::Value(user) => drop(query.push(" and i.assignee_id = ").push_bind(user.get())),
         }
+        if self.has_assignee {
+            query.push(" and i.assignee_id is not null");
+        }
         if let Some(author) = self.author {
             query.push(" and i.author_id = ").push_bind(author.get());
+        }
+        if self.has_label {
+            query.push(" and exists (select from issue_labels x where x.issue_id = i.id)");
         }
         if self.has_no_label {
             query.push(" and not exists (select from issue_labels x where x.issue_id = i.id)");
@@ -145,9 +188,20 @@ impl Conditions {
             query.push(" and not exists (select from issue_labels x where x.issue_id = i.id and x.label_id = any(");
             query.push_bind(labels).push("))");
         }
+        if !self.excluded_titles.is_empty() {
+            query.push(" and not exists (select from issue_labels x join labels l on l.id = x.label_id ");
+            query.push("where x.issue_id = i.id and l.title = any(").push_bind(self.excluded_titles.clone()).push("))");
+        }
+        if self.has_milestone {
+            query.push(" and i.milestone_id is not null");
+        }
         if self.has_no_milestone {
             query.push(" and i.milestone_id is null");
         }
+        if let Some(confidential) = self.confidential {
+            query.push(" and i.confidential = ").push_bind(confidential);
+        }
+        self.times.push(query, "i");
         match self.due {
             None => {}
             Some(DueFilter::Missing) => drop(query.push(" and i.due_date is null")),
@@ -239,6 +293,16 @@ impl FromClause<'_> {
             self.query.push(condition).push_bind(user.get()).push(" and i.closed = ").push(closed);
             self.query.push(" and p.namespace_id is not null and p.issues_enabled");
             push_can_see(self.query, self.filter.viewer);
+            // The authors and the assignees of confidential issues see them.
+            if self.filter.viewer.user != Some(user) {
+                self.query.push(" and (not i.confidential or ");
+                push_has_level(self.query, self.filter.viewer, AccessLevel::Reporter);
+                if let Some(viewer) = self.filter.viewer.user {
+                    self.query.push(" or ");
+                    self.push_author_or_assignee(viewer);
+                }
+                self.query.push(")");
+            }
             self.push_filters();
             self.end_select();
         }

@@ -7,6 +7,7 @@ use holdfast_domain::planning::{Color, ConfidentialAccess, LabelTitle};
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::page::{PagedQuery, Total};
+use crate::search::push_contains;
 use crate::{Connection, Database, Result};
 
 /// A label with the numbers of its issues that the viewer sees.
@@ -47,11 +48,12 @@ const JOINS: &str = " cross join lateral (select count(*) filter (where not i.cl
        and i.confidential and i.project_id = l.project_id \
        and (i.author_id = viewer.id or i.assignee_id = viewer.id)) own ";
 
-/// Lists the labels of a project, sorted by title.
+/// Lists the labels of a project whose title contains a text, or all of them, sorted by title.
 pub async fn list(
     database: &Database,
     project: ProjectId,
     viewer: LabelViewer,
+    search: Option<&str>,
     request: PageRequest,
 ) -> Result<Page<Label>> {
     let list = PagedQuery {
@@ -59,6 +61,10 @@ pub async fn list(
         rows: "l.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from labels l where l.project_id = ").push_bind(project.get());
+            if let Some(term) = search {
+                query.push(" and ");
+                push_contains(query, "lower(l.title collate \"und-x-icu\") collate \"C\"", term);
+            }
         },
         order: "l.title",
         page: |query: &mut QueryBuilder<Postgres>| {
@@ -69,7 +75,7 @@ pub async fn list(
             query.push(JOINS);
         },
         total: Total::Bounded,
-        needs_custom_plan: false,
+        needs_custom_plan: search.is_some(),
     };
     list.fetch(&mut *database.connection().await?, request).await
 }
@@ -282,6 +288,43 @@ pub async fn update_labels(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// A label as a part of an issue or a merge request in a list.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct AttachedLabel {
+    /// The id of the issue or the merge request.
+    pub target_id: i64,
+    #[sqlx(try_from = "i64")]
+    pub id: LabelId,
+    pub title: String,
+    pub color: String,
+    pub description: Option<String>,
+}
+
+/// The issues or the merge requests of a list.
+#[derive(Clone, Copy, Debug)]
+pub enum LabeledTargets<'a> {
+    Issues(&'a [i64]),
+    MergeRequests(&'a [i64]),
+}
+
+/// Returns the labels of all these issues or merge requests, sorted by title.
+pub async fn list_attached(connection: &mut Connection, targets: LabeledTargets<'_>) -> Result<Vec<AttachedLabel>> {
+    let (query, ids) = match targets {
+        LabeledTargets::Issues(ids) => (
+            "select x.issue_id as target_id, l.id, l.title, l.color, l.description \
+             from issue_labels x join labels l on l.id = x.label_id where x.issue_id = any($1) order by l.title",
+            ids,
+        ),
+        LabeledTargets::MergeRequests(ids) => (
+            "select x.merge_request_id as target_id, l.id, l.title, l.color, l.description \
+             from merge_request_labels x join labels l on l.id = x.label_id where x.merge_request_id = any($1) \
+             order by l.title",
+            ids,
+        ),
+    };
+    Ok(sqlx::query_as(query).bind(ids).fetch_all(connection).await?)
 }
 
 pub async fn list_for_merge_request(connection: &mut Connection, request: MergeRequestId) -> Result<Vec<TitledLabel>> {

@@ -1,13 +1,14 @@
 //! Milestones of projects.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use holdfast_domain::activity::SubjectKind;
 use holdfast_domain::ids::{MilestoneId, ProjectId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
 
 use crate::page::{PagedQuery, Total, table_alias};
-use crate::{Connection, Database, Result};
+use crate::{Connection, Database, Result, search};
 
 /// A milestone of a project.
 #[derive(Clone, Debug, sqlx::FromRow)]
@@ -17,6 +18,8 @@ pub struct Milestone {
     pub iid: i64,
     #[sqlx(try_from = "i64")]
     pub project_id: ProjectId,
+    /// The path of the project, with its namespace.
+    pub project_path: String,
     pub title: String,
     pub description: Option<String>,
     pub closed: bool,
@@ -28,18 +31,32 @@ pub struct Milestone {
 
 /// The columns of `m`.
 const COLUMNS: &str = "m.id, m.iid, m.project_id, m.title, m.description, m.closed, m.start_date, m.due_date, \
-    m.created_at, m.updated_at";
+    m.created_at, m.updated_at, coalesce((select n.path || '/' || p.path from projects p \
+      join namespaces n on n.id = p.namespace_id where p.id = m.project_id), '') as project_path";
 
 /// Like [`COLUMNS`], but truncates descriptions that were stored before there was a limit.
 const LIST_COLUMNS: &str = "m.id, m.iid, m.project_id, m.title, left(m.description, 16384) as description, m.closed, \
-    m.start_date, m.due_date, m.created_at, m.updated_at";
+    m.start_date, m.due_date, m.created_at, m.updated_at, coalesce((select n.path || '/' || p.path from projects p \
+      join namespaces n on n.id = p.namespace_id where p.id = m.project_id), '') as project_path";
 
-/// Lists the milestones of a project, newest first. If `numbers` is not empty, only those with these numbers.
+/// The milestones that a list shows. By default it shows all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub closed: Option<bool>,
+    /// Only those with these numbers. All if empty.
+    pub iids: Vec<i64>,
+    pub title: Option<String>,
+    /// A part of the title, ignoring case.
+    pub search: Option<String>,
+    pub updated_after: Option<DateTime<Utc>>,
+    pub updated_before: Option<DateTime<Utc>>,
+}
+
+/// Lists the milestones of a project, newest first.
 pub async fn list(
     database: &Database,
     project: ProjectId,
-    closed: Option<bool>,
-    numbers: &[i64],
+    filter: &Filter,
     page: PageRequest,
 ) -> Result<Page<Milestone>> {
     let list = PagedQuery {
@@ -47,18 +64,40 @@ pub async fn list(
         rows: "m.*",
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from milestones m where m.project_id = ").push_bind(project.get());
-            let states = closed.map_or(vec![false, true], |closed| vec![closed]);
+            let states = filter.closed.map_or(vec![false, true], |closed| vec![closed]);
             query.push(" and m.closed = any(").push_bind(states).push(")");
-            if !numbers.is_empty() {
-                query.push(" and m.iid = any(").push_bind(numbers.to_vec()).push(")");
+            if !filter.iids.is_empty() {
+                query.push(" and m.iid = any(").push_bind(filter.iids.clone()).push(")");
+            }
+            if let Some(title) = &filter.title {
+                query.push(" and m.title = ").push_bind(title.clone());
+            }
+            if let Some(term) = &filter.search {
+                query.push(" and ");
+                search::push_contains(query, "lower(m.title collate \"und-x-icu\") collate \"C\"", term);
+            }
+            if let Some(time) = filter.updated_after {
+                query.push(" and m.updated_at >= ").push_bind(time);
+            }
+            if let Some(time) = filter.updated_before {
+                query.push(" and m.updated_at <= ").push_bind(time);
             }
         },
         order: "m.id desc",
         page: table_alias("m"),
         total: Total::Bounded,
-        needs_custom_plan: !numbers.is_empty(),
+        needs_custom_plan: filter.is_selective(),
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+impl Filter {
+    /// Returns whether the filter may exclude most milestones, so that the best plan depends on its values.
+    fn is_selective(&self) -> bool {
+        let has_text = self.title.is_some() || self.search.is_some();
+        let has_time = self.updated_after.is_some() || self.updated_before.is_some();
+        !self.iids.is_empty() || has_text || has_time
+    }
 }
 
 pub async fn find(connection: &mut Connection, project: ProjectId, id: MilestoneId) -> Result<Option<Milestone>> {
@@ -174,4 +213,15 @@ pub async fn update(
         .bind(attributes.start_date)
         .bind(attributes.due_date);
     Ok(query.bind(now).fetch_one(connection).await?)
+}
+
+/// Deletes a milestone with its events, and removes it from its issues and merge requests. The caller holds the lock of
+/// the project.
+pub async fn delete(connection: &mut Connection, project: ProjectId, id: MilestoneId) -> Result<()> {
+    const QUERY: &str = "\
+        with described as (delete from events where subject_id = $2 and subject_kind = $3) \
+        delete from milestones where project_id = $1 and id = $2";
+    let query = sqlx::query(QUERY).bind(project.get()).bind(id.get()).bind(SubjectKind::Milestone.as_i16());
+    query.execute(connection).await?;
+    Ok(())
 }

@@ -10,3 +10,5 @@ pub mod label;
 pub mod mention;
 pub mod milestone;
 pub mod note;
+pub mod time_tracking;
+pub mod todo;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::activity::SubjectKind;
-use holdfast_domain::ids::{IssueId, MergeRequestId, NoteId, UserId};
+use holdfast_domain::ids::{DiscussionId, IssueId, MergeRequestId, NoteId, ProjectId, UserId};
 use holdfast_domain::page::{MAX_COUNTED_TOTAL, Page, PageRequest};
 use holdfast_domain::planning::ConfidentialAccess;
 use sqlx::{Postgres, QueryBuilder};
@@ -10,7 +10,7 @@ use sqlx::{Postgres, QueryBuilder};
 use super::issue::Issue;
 use crate::accounts::ghost::push_author_or_ghost;
 use crate::accounts::user::UserSummary;
-use crate::page::{PagedQuery, Total};
+use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
 /// What notes are written on.
@@ -30,7 +30,7 @@ impl NoteTarget {
     }
 
     /// Returns the values of `issue_id` and `merge_request_id`.
-    const fn columns(self) -> (Option<i64>, Option<i64>) {
+    pub(super) const fn columns(self) -> (Option<i64>, Option<i64>) {
         match self {
             Self::Issue(id) => (Some(id.get()), None),
             Self::MergeRequest(id) => (None, Some(id.get())),
@@ -43,6 +43,16 @@ impl NoteTarget {
             Self::Issue(id) => query.push("nt.issue_id = ").push_bind(id.get()),
             Self::MergeRequest(id) => query.push("nt.merge_request_id = ").push_bind(id.get()),
         };
+    }
+
+    /// Joins the author `u` and this target `t` to the note `nt`.
+    fn push_joins(self, query: &mut QueryBuilder<Postgres>) {
+        query.push(" join users u on u.id = ");
+        push_author_or_ghost(query, "nt.author_id");
+        query.push(match self {
+            Self::Issue(_) => " join issues t on t.id = nt.issue_id",
+            Self::MergeRequest(_) => " join merge_requests t on t.id = nt.merge_request_id",
+        });
     }
 }
 
@@ -58,11 +68,22 @@ pub struct Note {
     pub updated_at: DateTime<Utc>,
     #[sqlx(flatten)]
     pub author: UserSummary,
+    /// The project of the issue or the merge request.
+    #[sqlx(try_from = "i64")]
+    pub project_id: ProjectId,
+    /// The number of the issue or the merge request within its project.
+    pub target_iid: i64,
     issue_id: Option<i64>,
     merge_request_id: Option<i64>,
+    discussion_id: Option<i64>,
 }
 
 impl Note {
+    /// Returns the discussion that the note belongs to, if it does.
+    pub fn discussion(&self) -> Option<DiscussionId> {
+        self.discussion_id.map(Into::into)
+    }
+
     pub fn target(&self) -> NoteTarget {
         match (self.issue_id, self.merge_request_id) {
             (Some(id), _) => NoteTarget::Issue(id.into()),
@@ -71,13 +92,14 @@ impl Note {
     }
 }
 
-/// The columns of `nt` and of its author `u`.
-const COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.merge_request_id, nt.body, nt.system, nt.created_at, nt.updated_at, \
-    u.id, u.username, u.name, u.email, u.state";
+/// The columns of `nt` and of the tables that [`NoteTarget::push_joins`] adds.
+const COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.merge_request_id, nt.discussion_id, nt.body, nt.system, \
+    nt.created_at, nt.updated_at, t.project_id, t.iid as target_iid, u.id, u.username, u.name, u.email, u.state";
 
 /// Like [`COLUMNS`], but truncates bodies that were stored before there was a limit.
-const LIST_COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.merge_request_id, left(nt.body, 65536) as body, nt.system, \
-    nt.created_at, nt.updated_at, u.id, u.username, u.name, u.email, u.state";
+const LIST_COLUMNS: &str = "nt.id as note_id, nt.issue_id, nt.merge_request_id, nt.discussion_id, \
+    left(nt.body, 65536) as body, nt.system, nt.created_at, nt.updated_at, t.project_id, t.iid as target_iid, \
+    u.id, u.username, u.name, u.email, u.state";
 
 /// Writes the condition that the note `nt` does not mention a confidential issue that is hidden from the viewer.
 fn push_visible(query: &mut QueryBuilder<Postgres>, confidential_access: ConfidentialAccess) {
@@ -91,11 +113,65 @@ fn push_visible(query: &mut QueryBuilder<Postgres>, confidential_access: Confide
     query.push(" or s.assignee_id = ").push_bind(user).push(")))");
 }
 
-/// Lists notes, oldest first. Mentions in issues that are hidden from the viewer are left out.
+/// The notes that a list shows, and their order. By default it shows all of them, oldest first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoteSelection {
+    pub kind: NoteKind,
+    pub order: NoteOrder,
+}
+
+/// The kind of notes that a list shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoteKind {
+    #[default]
+    All,
+    /// Notes of users.
+    Comment,
+    /// Notes that the server has written about changes.
+    System,
+    /// The first note of each discussion, and the notes that belong to none.
+    First,
+}
+
+/// The order of a list of notes. The first two orders are those of the ids, in which the notes were written. The others
+/// have no index, so that all notes of the target are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoteOrder {
+    #[default]
+    OldestFirst,
+    NewestFirst,
+    LeastRecentlyUpdated,
+    LastUpdated,
+}
+
+impl NoteSelection {
+    fn push_condition(self, query: &mut QueryBuilder<Postgres>) {
+        query.push(match self.kind {
+            NoteKind::All => "",
+            NoteKind::Comment => " and not nt.system",
+            NoteKind::System => " and nt.system",
+            NoteKind::First => {
+                " and not exists (select from notes e where e.discussion_id = nt.discussion_id and e.id < nt.id)"
+            }
+        });
+    }
+
+    const fn order(self) -> &'static str {
+        match self.order {
+            NoteOrder::OldestFirst => "nt.id",
+            NoteOrder::NewestFirst => "nt.id desc",
+            NoteOrder::LeastRecentlyUpdated => "nt.updated_at, nt.id",
+            NoteOrder::LastUpdated => "nt.updated_at desc, nt.id desc",
+        }
+    }
+}
+
+/// Lists notes. Mentions in issues that are hidden from the viewer are left out.
 pub async fn list(
     database: &Database,
     target: NoteTarget,
     confidential_access: ConfidentialAccess,
+    selection: NoteSelection,
     page: PageRequest,
 ) -> Result<Page<Note>> {
     let list = PagedQuery {
@@ -104,12 +180,13 @@ pub async fn list(
         from: |query: &mut QueryBuilder<Postgres>, _| {
             query.push("from notes nt where ");
             target.push_condition(query);
+            selection.push_condition(query);
             push_visible(query, confidential_access);
         },
-        order: "nt.id",
+        order: selection.order(),
         page: |query: &mut QueryBuilder<Postgres>| {
-            query.push("nt join users u on u.id = ");
-            push_author_or_ghost(query, "nt.author_id");
+            query.push("nt");
+            target.push_joins(query);
         },
         total: Total::Bounded,
         needs_custom_plan: false,
@@ -124,13 +201,62 @@ pub async fn find(
     confidential_access: ConfidentialAccess,
 ) -> Result<Option<Note>> {
     let mut query = QueryBuilder::new("select ");
-    query.push(COLUMNS).push(" from notes nt join users u on u.id = ");
-    push_author_or_ghost(&mut query, "nt.author_id");
+    query.push(COLUMNS).push(" from notes nt");
+    target.push_joins(&mut query);
     query.push(" where ");
     target.push_condition(&mut query);
     query.push(" and nt.id = ").push_bind(id.get());
     push_visible(&mut query, confidential_access);
     Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
+/// Returns the notes of discussions of a merge request, oldest first.
+pub async fn list_for_discussions(
+    connection: &mut Connection,
+    target: NoteTarget,
+    discussions: &[DiscussionId],
+) -> Result<Vec<Note>> {
+    if discussions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::new("select ");
+    query.push(LIST_COLUMNS).push(" from notes nt");
+    target.push_joins(&mut query);
+    query.push(" where ");
+    target.push_condition(&mut query);
+    query.push(" and nt.discussion_id = any(");
+    query.push_bind(discussions.iter().map(|id| id.get()).collect::<Vec<_>>()).push(") order by nt.id");
+    Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
+/// Lists the users who take part in an issue or a merge request, by id: its author, its assignee and the authors of its
+/// notes, without system notes.
+pub async fn list_participants(
+    database: &Database,
+    target: NoteTarget,
+    page: PageRequest,
+) -> Result<Page<UserSummary>> {
+    let list = PagedQuery {
+        columns: "u.id, u.username, u.name, u.email, u.state",
+        rows: "u.id, u.username, u.name, u.email, u.state",
+        from: |query: &mut QueryBuilder<Postgres>, _| {
+            let (table, id) = match target {
+                NoteTarget::Issue(id) => ("issues", id.get()),
+                NoteTarget::MergeRequest(id) => ("merge_requests", id.get()),
+            };
+            query.push("from users u where not u.ghost and u.id in (");
+            query.push("select unnest(array[t.author_id, t.assignee_id]) from ").push(table);
+            query.push(" t where t.id = ").push_bind(id);
+            query.push(" union select nt.author_id from notes nt where not nt.system and ");
+            target.push_condition(query);
+            query.push(")");
+        },
+        order: "u.id",
+        page: table_alias("u"),
+        total: Total::Bounded,
+        needs_custom_plan: false,
+    };
+    list.fetch(&mut *database.connection().await?, page).await
 }
 
 /// Returns how many notes precede this one in its list, at most [`MAX_COUNTED_TOTAL`].
@@ -156,20 +282,22 @@ pub async fn insert(
     body: &str,
     created_at: DateTime<Utc>,
     now: DateTime<Utc>,
+    discussion: Option<DiscussionId>,
 ) -> Result<NoteId> {
     let (issue, merge_request) = target.columns();
     let id = sqlx::query_scalar!(
         "with counted as (update issues set notes_count = notes_count + 1, updated_at = $5 where id = $1),
            counted_request as (
              update merge_requests set notes_count = notes_count + 1, updated_at = $5 where id = $6)
-         insert into notes (issue_id, merge_request_id, author_id, body, system, created_at, updated_at)
-         values ($1, $6, $2, $3, false, $4, $4) returning id",
+         insert into notes (issue_id, merge_request_id, discussion_id, author_id, body, system, created_at, updated_at)
+         values ($1, $6, $7, $2, $3, false, $4, $4) returning id",
         issue,
         author.get(),
         body,
         created_at,
         now,
         merge_request,
+        discussion.map(DiscussionId::get),
     )
     .fetch_one(connection)
     .await?;

@@ -35,6 +35,28 @@ pub async fn unlink(connection: &mut Connection, fork: ProjectId) -> Result<()> 
     Ok(())
 }
 
+/// Locks the creation of links between existing projects until the end of the transaction. Links that are made at once
+/// could form a cycle together. They are rare, so that one lock for all of them is enough.
+pub async fn lock_links(connection: &mut Connection) -> Result<()> {
+    // An arbitrary number that no other advisory lock uses.
+    const LOCK: i64 = 7_219_003;
+    sqlx::query("select pg_advisory_xact_lock($1)").bind(LOCK).execute(connection).await?;
+    Ok(())
+}
+
+/// Returns whether a project is a direct or an indirect fork of another one.
+pub async fn is_descendant(connection: &mut Connection, project: ProjectId, ancestor: ProjectId) -> Result<bool> {
+    // Duplicates are dropped by `union`, so that the query ends even in a cycle.
+    const QUERY: &str = "\
+        with recursive ancestors (id) as ( \
+          select forked_from_id from projects where id = $1 \
+          union \
+          select p.forked_from_id from ancestors a join projects p on p.id = a.id \
+        ) \
+        select exists (select from ancestors where id = $2)";
+    Ok(sqlx::query_scalar(QUERY).bind(project.get()).bind(ancestor.get()).fetch_one(connection).await?)
+}
+
 /// Returns the highest visibility that a fork can have: that of its source, or the last one of its deleted source.
 /// Returns None if there is no limit.
 pub async fn visibility_limit(connection: &mut Connection, fork: ProjectId) -> Result<Option<Visibility>> {
@@ -57,6 +79,16 @@ pub async fn save_visibility_limit(connection: &mut Connection, source: ProjectI
     )
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Stores the visibility of the source as the limit of a fork that is about to be unlinked from it.
+pub async fn save_own_visibility_limit(connection: &mut Connection, fork: ProjectId) -> Result<()> {
+    let update = sqlx::query(
+        "update projects f set max_visibility_level = least(f.max_visibility_level, s.visibility_level) \
+         from projects s where f.id = $1 and s.id = f.forked_from_id",
+    );
+    update.bind(fork.get()).execute(connection).await?;
     Ok(())
 }
 

@@ -9,6 +9,8 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::{AccessLevel, Visibility};
 use sqlx::{Postgres, QueryBuilder};
 
+pub use super::narrowing::Narrowing;
+
 use super::project::{PROJECT_COLUMNS, PROJECT_JOINS, Project, load_associations};
 use crate::page::{CountedList, LargeListCache, PagedQuery, Purpose, Total, visibility_bits};
 use crate::{Connection, Database, Result, search};
@@ -103,6 +105,7 @@ pub struct Filter {
     pub archived: Option<bool>,
     pub visibility: Option<Visibility>,
     pub search: Option<String>,
+    pub narrowing: Narrowing,
     pub order: Order,
 }
 
@@ -148,7 +151,8 @@ impl Filter {
                 query.push(PROJECT_JOINS);
             },
             total,
-            needs_custom_plan: self.search.is_some(),
+            needs_custom_plan: self.search.is_some()
+                || self.narrowing.has_range() && self.order.sort_key != SortKey::Id,
         }
     }
 
@@ -161,7 +165,7 @@ impl Filter {
             Some(true) => levels << 3,
         });
         match self.scope {
-            _ if self.search.is_some() => Total::Bounded,
+            _ if self.search.is_some() || self.narrowing != Narrowing::default() => Total::Bounded,
             ProjectScope::All => Total::SkipIfKnownLarge(list, large_lists),
             ProjectScope::Visible if levels > 0 => Total::SkipIfSubsetLarge(list, large_lists),
             ProjectScope::Visible
@@ -212,6 +216,7 @@ impl FromClause<'_> {
                 self.query.push(" and p.archived = ").push(archived);
             }
             self.push_search();
+            self.push_narrowing();
             self.end_select();
         }
         match self.filter.scope {
@@ -329,6 +334,28 @@ impl FromClause<'_> {
             self.query.push(" and p.archived = ").push_bind(archived);
         }
         self.push_search();
+        self.push_narrowing();
+    }
+
+    fn push_narrowing(&mut self) {
+        let Narrowing { id_after, id_before, min_level, needs_issues, needs_merge_requests } = self.filter.narrowing;
+        if let Some(id) = id_after {
+            self.query.push(" and p.id > ").push_bind(id.get());
+        }
+        if let Some(id) = id_before {
+            self.query.push(" and p.id < ").push_bind(id.get());
+        }
+        if let Some(level) = min_level {
+            self.query.push(" and (");
+            push_has_level(self.query, self.filter.viewer, level);
+            self.query.push(")");
+        }
+        if needs_issues {
+            self.query.push(" and p.issues_enabled");
+        }
+        if needs_merge_requests {
+            self.query.push(" and p.merge_requests_enabled");
+        }
     }
 
     fn push_search(&mut self) {
@@ -396,19 +423,35 @@ pub(crate) fn push_has_level(query: &mut QueryBuilder<Postgres>, viewer: Viewer,
         }
         Viewer { user: Some(user), .. } => user.get(),
     };
-    let min_code = min_level.as_i16();
+    let push_user = |query: &mut QueryBuilder<Postgres>| {
+        query.push_bind(user);
+    };
+    push_user_has_level(query, push_user, &min_level.as_i16().to_string(), viewer.today);
+}
+
+/// Writes the condition that a user has at least a level in the project `p`, in the same ways as [`push_has_level`]. Both
+/// the user and the level are expressions.
+pub(crate) fn push_user_has_level(
+    query: &mut QueryBuilder<Postgres>,
+    push_user: impl Fn(&mut QueryBuilder<Postgres>),
+    min_code: &str,
+    today: NaiveDate,
+) {
     query.push("exists (select from project_members m where m.project_id = p.id and m.access_level >= ").push(min_code);
-    query.push(" and m.user_id = ").push_bind(user);
-    push_not_expired(query, "m.", viewer.today);
+    query.push(" and m.user_id = ");
+    push_user(query);
+    push_not_expired(query, "m.", today);
     query.push(") or exists (select from namespaces n where n.id = p.namespace_id and n.owner_id = ");
-    query.push_bind(user);
+    push_user(query);
     query.push(") or exists (select from group_members m where m.group_id = p.namespace_id and m.access_level >= ");
-    query.push(min_code).push(" and m.user_id = ").push_bind(user);
-    push_not_expired(query, "m.", viewer.today);
+    query.push(min_code).push(" and m.user_id = ");
+    push_user(query);
+    push_not_expired(query, "m.", today);
     query.push(") or exists (select from project_shares s join group_members m on m.group_id = s.group_id ");
     query.push("where s.project_id = p.id and s.access_level >= ").push(min_code);
-    query.push(" and m.access_level >= ").push(min_code).push(" and m.user_id = ").push_bind(user);
-    push_not_expired(query, "m.", viewer.today);
-    push_not_expired(query, "s.", viewer.today);
+    query.push(" and m.access_level >= ").push(min_code).push(" and m.user_id = ");
+    push_user(query);
+    push_not_expired(query, "m.", today);
+    push_not_expired(query, "s.", today);
     query.push(")");
 }

@@ -1,10 +1,12 @@
-//! Projects, their forks, shares, stars and uploads.
+//! Projects, their deploy keys, forks, shares, stars and uploads.
 
 pub mod attributes;
+pub mod deploy_key;
 pub mod fork;
 pub mod home;
 pub mod list;
 pub mod namespace;
+mod narrowing;
 pub mod project;
 pub mod redirect;
 pub mod share;

@@ -132,6 +132,12 @@ impl Project {
         self.source.as_deref()
     }
 
+    /// Sets the access level of a viewer that is no user, such as a deploy key.
+    pub fn with_level(mut self, level: AccessLevel) -> Self {
+        self.memberships.project_level = Some(level.as_i16());
+        self
+    }
+
     /// Returns the viewer's highest access level: by ownership, membership or share.
     pub fn level(&self) -> Option<AccessLevel> {
         let is_owner = self.memberships.viewer_id.is_some() && self.memberships.viewer_id == self.namespace.owner_id;

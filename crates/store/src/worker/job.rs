@@ -81,6 +81,15 @@ pub(super) async fn count_in_queue(connection: &mut Connection, queue: &str, at_
     Ok(sqlx::query_scalar(QUERY).bind(queue).bind(at_most).fetch_one(connection).await?)
 }
 
+/// Returns whether a job of a queue waits or runs whose payload contains this JSON value. Jobs that have failed permanently
+/// do not count.
+pub(super) async fn is_in_queue(connection: &mut Connection, queue: &str, part: &Value) -> Result<bool> {
+    const QUERY: &str = "select exists (select from graphile_worker._private_job_queues q \
+        join graphile_worker._private_jobs j on j.job_queue_id = q.id \
+        where q.queue_name = $1 and j.attempts < j.max_attempts and j.payload::jsonb @> $2)";
+    Ok(sqlx::query_scalar(QUERY).bind(queue).bind(part).fetch_one(connection).await?)
+}
+
 /// Enqueues a task for a project, unless a job of this task and project is already waiting. Operators do not see it
 /// among the jobs. Jobs of one task and project run one at a time, and a waiting one occupies no worker.
 pub(super) async fn enqueue_deduplicated(

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::job;
+use crate::merge_requests::merge_request::MergeRequest;
 use crate::{Connection, Result};
 
 pub const UPDATE_MERGE_REQUESTS: &str = "update_merge_requests";
@@ -38,4 +39,14 @@ pub async fn enqueue(
 pub async fn enqueue_waiting_merges(connection: &mut Connection, project: ProjectId, sha: &str) -> Result<()> {
     let details = json!({ "project": project, "sha": sha });
     job::enqueue_serial(connection, ACCEPT_WAITING_MERGE_REQUESTS, project, &details).await
+}
+
+/// Enqueues the merge of a request that waits for a pipeline, because something that was in the way is gone: the pipeline may
+/// have succeeded in the meantime. Does nothing for a request that does not wait.
+pub async fn enqueue_if_waiting(connection: &mut Connection, request: &MergeRequest) -> Result<()> {
+    if !request.waits_for_build {
+        return Ok(());
+    }
+    let source = request.source_project().unwrap_or(request.project_id);
+    enqueue_waiting_merges(connection, source, &request.head).await
 }

@@ -17,9 +17,10 @@ pub struct PushedRef {
     pub sha: String,
 }
 
-/// Returns whether a job that may create pipelines of a project waits or runs.
-pub async fn has_pending(connection: &mut Connection, project: ProjectId) -> Result<bool> {
-    Ok(job::count_in_queue(connection, &format!("{CREATE_PIPELINES}-{project}"), 1).await? > 0)
+/// Returns whether a job that may create the pipeline of a commit waits or runs.
+pub async fn has_pending(connection: &mut Connection, project: ProjectId, sha: &str) -> Result<bool> {
+    let details = json!({ "pushed": [{ "sha": sha }] });
+    job::is_in_queue(connection, &format!("{CREATE_PIPELINES}-{project}"), &details).await
 }
 
 /// Enqueues the job. The jobs of a project run in the order of its pushes.

@@ -1,12 +1,13 @@
 //! The stress test with all faults combined (`--full`).
 //!
-//! While clients push and webhooks are delivered, nodes are killed, the object store fails, the database loses
+//! While clients push and accept merge requests, and webhooks are delivered, nodes are killed, the object store fails, the database loses
 //! connections and crashes, disks fill up, caches are deleted, maintenance commands run, and projects are renamed and
 //! deleted. In the end the object store must contain exactly the listed packs.
 
 mod database;
 mod disk;
 mod maintenance;
+mod merge_requests;
 mod projects;
 mod ref_updates;
 mod storage;
@@ -22,7 +23,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use tokio::task::JoinSet;
 
-use super::hooks::{self, HookScenario};
+use super::hooks::{self, HookEvents, HookScenario};
 use super::node::{self, Program, Settings};
 use super::report::log_line;
 use super::{Arguments, Harness, Installation, check, report, setup};
@@ -66,8 +67,9 @@ pub async fn torture(
     for number in 0..setup::PROJECTS {
         let project = setup::create_project(harness, number).await?;
         if number < HOOKED_PROJECTS {
-            hooks.push(hooks::create_hook(harness, address, hooks.len(), Some(project.id), true).await?);
-            hooks.push(hooks::create_hook(harness, address, hooks.len(), Some(project.id), false).await?);
+            for events in [HookEvents::BranchesAndTags, HookEvents::Branches, HookEvents::MergeRequests] {
+                hooks.push(hooks::create_hook(harness, address, hooks.len(), Some(project.id), events).await?);
+            }
         }
         let commits = setup::push_first(harness, &project, number, ref_updates::FIRST_COMMITS).await?;
         harness.first_commits().insert(project.id, Arc::new(commits));
@@ -77,7 +79,8 @@ pub async fn torture(
     let run_and_wait = async {
         super::run_workload(harness, app, program, arguments).await?;
         log_line("no more faults; waiting for all webhook deliveries");
-        hooks::wait_for_deliveries(&scenario, app).await
+        hooks::wait_for_deliveries(&scenario, app).await?;
+        merge_requests::wait_for_updates(harness, &scenario).await
     };
     tokio::select! {
         failed = scenario.receiver.clone().run(address) => match failed? {},
@@ -86,11 +89,13 @@ pub async fn torture(
     check::stop_nodes(harness, app).await?;
     let summary = hooks::find_faults(&scenario, app).await?;
     let swept = sweep(installation, app).await?;
+    let merge_lines = merge_requests::check(harness, program, &scenario.count_merge_events()).await?;
     let repositories = check::check(harness, app, program).await?;
     let stored = storage::check(harness, app, &installation.objects, &swept).await?;
     let mut lines = report::lines(harness, started.elapsed(), repositories);
     lines.extend(report::fault_lines(harness));
     lines.extend(stored);
+    lines.extend(merge_lines);
     lines.extend([
         ("hooks", scenario.receiver.hooks().len() as u64),
         ("webhook requests", scenario.receiver.seen(hooks::ReceiverLog::requests)),
@@ -120,6 +125,7 @@ pub fn spawn_faults(
     tasks.spawn(disk::remove_caches(harness.clone()));
     tasks.spawn(maintenance::run(harness.clone(), program.clone()));
     tasks.spawn(projects::run(harness.clone()));
+    merge_requests::spawn(tasks, harness, arguments);
 }
 
 /// How far in the future the final sweep runs: longer than an upload may take, shorter than the retention of events.

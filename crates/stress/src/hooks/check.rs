@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_store::repository::audit::LogEntry;
 
-use super::received_delivery::{Event, Hook, ReceivedDelivery, Ref};
+use super::received_delivery::{Event, Hook, HookEvents, ReceivedDelivery, Ref};
 
 /// A received request, or its acceptance, in the order in which they happened.
 #[derive(Clone, Debug)]
@@ -27,8 +27,11 @@ pub type RefHistory = BTreeMap<Ref, Vec<(Event, DateTime<Utc>)>>;
 /// Returns the rows of the ref log that a hook must receive as events.
 pub fn relevant_rows<'a>(hook: &Hook, log: &'a [LogEntry]) -> impl Iterator<Item = &'a LogEntry> {
     log.iter().filter(|row| {
-        let is_wanted =
-            row.name.starts_with("refs/heads/") || hook.has_tag_events && row.name.starts_with("refs/tags/");
+        let is_wanted = match hook.events {
+            HookEvents::Branches => row.name.starts_with("refs/heads/"),
+            HookEvents::BranchesAndTags => row.name.starts_with("refs/heads/") || row.name.starts_with("refs/tags/"),
+            HookEvents::MergeRequests => false,
+        };
         is_wanted && hook.project.is_none_or(|project| project == row.project.get())
     })
 }
@@ -201,7 +204,14 @@ mod tests {
     fn received(sequence: u64, event: &Event) -> ReceiverEvent {
         let digest = [u8::try_from(sequence).unwrap(); 32];
         let (id, event) = (format!("id-{sequence}"), Some(event.clone()));
-        ReceiverEvent::Received(ReceivedDelivery { sequence, id, digest, event, problems: Vec::new() })
+        ReceiverEvent::Received(ReceivedDelivery {
+            sequence,
+            id,
+            digest,
+            event,
+            merged_request: None,
+            problems: Vec::new(),
+        })
     }
 
     fn accepted(sequence: u64) -> ReceiverEvent {
@@ -347,12 +357,13 @@ mod tests {
             at: DateTime::UNIX_EPOCH,
         };
         let log = [row(1, "refs/heads/a"), row(1, "refs/tags/a"), row(2, "refs/heads/a"), row(2, "refs/kept/a")];
-        let deliver = |project, tags| {
-            relevant_rows(&Hook { id: 1, project, token: String::new(), has_tag_events: tags }, &log).count()
-        };
-        assert_eq!([deliver(Some(1), false), deliver(Some(1), true), deliver(Some(2), true)], [1, 2, 1]);
-        assert_eq!([deliver(None, false), deliver(None, true)], [2, 3]);
-        let hook = Hook { id: 1, project: Some(2), token: String::new(), has_tag_events: false };
+        use HookEvents::{Branches, BranchesAndTags, MergeRequests};
+        let deliver =
+            |project, events| relevant_rows(&Hook { id: 1, project, token: String::new(), events }, &log).count();
+        let of_projects = [(1, Branches), (1, BranchesAndTags), (2, BranchesAndTags), (1, MergeRequests)];
+        assert_eq!(of_projects.map(|(project, events)| deliver(Some(project), events)), [1, 2, 1, 0]);
+        assert_eq!([deliver(None, Branches), deliver(None, BranchesAndTags)], [2, 3]);
+        let hook = Hook { id: 1, project: Some(2), token: String::new(), events: HookEvents::Branches };
         let before = &expected_history(&hook, &log).into_values().next().unwrap()[0].0.before;
         assert_eq!(before, &"0".repeat(40));
     }

@@ -8,7 +8,7 @@ mod receiver;
 mod request;
 mod wait;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +26,10 @@ use super::killer::{self, KillPoint, KillSchedule};
 use super::node::Settings;
 use super::report::{log_line, table};
 use super::{Arguments, Harness, node, setup};
+use check::ReceiverEvent;
 use check::{count_duplicates, delivered_history, expected_history, find_shared_ids, find_violations, max_delay};
-use received_delivery::Hook;
+pub use received_delivery::HookEvents;
+use received_delivery::{Hook, ReceivedDelivery};
 use receiver::Receiver;
 pub use receiver::ReceiverLog;
 pub use wait::wait_for_deliveries;
@@ -66,6 +68,26 @@ impl HookScenario {
         Self { harness, receiver, commits: HashMap::new(), pushes_left: AtomicU64::new(0) }
     }
 
+    /// Returns how many deliveries about the merge of each merge request were accepted, by project. Repeated deliveries
+    /// count once. Projects without a hook for merge requests are left out.
+    pub fn count_merge_events(&self) -> HashMap<i64, HashMap<i64, usize>> {
+        let histories = self.receiver.seen(|seen| seen.histories.clone());
+        let mut counts: HashMap<i64, HashMap<i64, usize>> = HashMap::new();
+        for (hook, history) in self.receiver.hooks().iter().zip(&histories) {
+            let Some(project) = hook.project.filter(|_| hook.events == HookEvents::MergeRequests) else { continue };
+            let events = counts.entry(project).or_default();
+            let mut counted = HashSet::new();
+            for event in history {
+                if let ReceiverEvent::Received(ReceivedDelivery { sequence, merged_request: Some(request), .. }) = event
+                    && counted.insert(*sequence)
+                {
+                    *events.entry(*request).or_default() += 1;
+                }
+            }
+        }
+        counts
+    }
+
     fn claim_push(&self) -> bool {
         self.pushes_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
     }
@@ -99,11 +121,12 @@ async fn create_hooks(harness: &Harness, address: SocketAddr) -> anyhow::Result<
     for number in 0..PROJECTS {
         let project = setup::create_project(harness, number).await?;
         for index in 0..HOOKS_PER_PROJECT {
-            hooks.push(create_hook(harness, address, hooks.len(), Some(project.id), index == 1).await?);
+            let events = if index == 1 { HookEvents::BranchesAndTags } else { HookEvents::Branches };
+            hooks.push(create_hook(harness, address, hooks.len(), Some(project.id), events).await?);
         }
         harness.projects().push(project);
     }
-    hooks.push(create_hook(harness, address, hooks.len(), None, false).await?);
+    hooks.push(create_hook(harness, address, hooks.len(), None, HookEvents::Branches).await?);
     Ok(hooks)
 }
 
@@ -112,18 +135,23 @@ pub async fn create_hook(
     address: SocketAddr,
     number: usize,
     project: Option<i64>,
-    has_tag_events: bool,
+    events: HookEvents,
 ) -> anyhow::Result<Hook> {
     let secret = Entropy::system().bytes::<24>();
     // Both kinds of secrets are tested: plain tokens, and Standard Webhooks secrets.
     let is_plain = project.is_none() || number.is_multiple_of(HOOKS_PER_PROJECT);
     let token = if is_plain { hex::encode(secret) } else { format!("whsec_{}", STANDARD.encode(secret)) };
     let url = format!("http://{address}/{number}");
-    let tag_push_events = if has_tag_events { "true" } else { "false" };
-    let fields =
-        [("url", url.as_str()), ("token", &token), ("push_events", "true"), ("tag_push_events", tag_push_events)];
+    let flag = |is_set: bool| if is_set { "true" } else { "false" };
+    let fields = [
+        ("url", url.as_str()),
+        ("token", &token),
+        ("push_events", flag(events != HookEvents::MergeRequests)),
+        ("tag_push_events", flag(events == HookEvents::BranchesAndTags)),
+        ("merge_requests_events", flag(events == HookEvents::MergeRequests)),
+    ];
     let id = harness.rest.create_hook(&harness.nodes[0], project, &fields).await?.id;
-    Ok(Hook { id, project, token, has_tag_events })
+    Ok(Hook { id, project, token, events })
 }
 
 async fn run_and_wait(scenario: &Arc<HookScenario>, app: &Arc<App>, arguments: &Arguments) -> anyhow::Result<()> {

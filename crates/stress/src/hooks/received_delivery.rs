@@ -15,8 +15,17 @@ pub struct Hook {
     /// The project, or `None` for a system hook.
     pub project: Option<i64>,
     pub token: String,
-    /// Whether the hook subscribes to tag events, too.
-    pub has_tag_events: bool,
+    pub events: HookEvents,
+}
+
+/// The events that a hook subscribes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookEvents {
+    /// Updates of branches.
+    Branches,
+    /// Updates of branches and tags.
+    BranchesAndTags,
+    MergeRequests,
 }
 
 /// A ref of a project.
@@ -44,6 +53,8 @@ pub struct ReceivedDelivery {
     pub digest: [u8; 32],
     /// The push event, or `None` for other events.
     pub event: Option<Event>,
+    /// The id of the merge request whose merge this event is about.
+    pub merged_request: Option<i64>,
     pub problems: Vec<String>,
 }
 
@@ -64,13 +75,23 @@ impl ReceivedDelivery {
             check_signature(hook, request, &id),
         ];
         let problems = checks.into_iter().filter_map(Result::err).collect();
-        Ok(Self { sequence, id, digest: Sha256::digest(&request.body).into(), event, problems })
+        let merged_request = find_merged_request(&request.body);
+        Ok(Self { sequence, id, digest: Sha256::digest(&request.body).into(), event, merged_request, problems })
     }
+}
+
+/// Returns the id of the merge request if the event is about a merge.
+fn find_merged_request(body: &[u8]) -> Option<i64> {
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let attributes = &body["object_attributes"];
+    let is_merge = body["object_kind"] == "merge_request" && attributes["action"] == "merge";
+    attributes["id"].as_i64().filter(|_| is_merge)
 }
 
 fn check_headers(hook: &Hook, request: &Request, event: Option<&Event>) -> Result<(), String> {
     let kind = match event {
         _ if hook.project.is_none() => "System Hook",
+        _ if hook.events == HookEvents::MergeRequests => "Merge Request Hook",
         Some(event) if event.target.name.starts_with("refs/tags/") => "Tag Push Hook",
         _ => "Push Hook",
     };
@@ -168,7 +189,7 @@ mod tests {
 
     #[test]
     fn invalid_requests_are_reported() {
-        let hook = Hook { id: 1, project: Some(1), token: "secret".into(), has_tag_events: false };
+        let hook = Hook { id: 1, project: Some(1), token: "secret".into(), events: HookEvents::Branches };
         let now = DateTime::UNIX_EPOCH + TimeDelta::days(20_000);
         let complaints = |change: fn(&mut Request), later: TimeDelta| {
             let mut request = request(&hook, now);
@@ -194,7 +215,7 @@ mod tests {
 
     #[test]
     fn only_push_events_are_parsed() {
-        let hook = Hook { id: 1, project: Some(1), token: "secret".into(), has_tag_events: false };
+        let hook = Hook { id: 1, project: Some(1), token: "secret".into(), events: HookEvents::Branches };
         let mut request = request(&hook, DateTime::UNIX_EPOCH);
         let read = |request: &Request| ReceivedDelivery::parse(&hook, request, DateTime::UNIX_EPOCH).unwrap().event;
         let target = Ref { project: 1, name: "refs/heads/a".into() };

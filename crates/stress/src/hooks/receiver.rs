@@ -281,11 +281,12 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use super::super::received_delivery::HookEvents;
     use super::*;
 
     /// Returns the status that a client receives, and whether the body was complete; `None` if it received no head.
     async fn observe(behavior: ReceiverBehavior) -> Option<(u16, bool)> {
-        let hook = Hook { id: 1, project: Some(1), token: "secret".into(), has_tag_events: false };
+        let hook = Hook { id: 1, project: Some(1), token: "secret".into(), events: HookEvents::Branches };
         let receiver = Receiver::new(vec![hook], 1);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/0", listener.local_addr().unwrap());

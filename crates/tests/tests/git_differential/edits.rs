@@ -1,75 +1,18 @@
 //! New commits: cherry-picks against `git cherry-pick` in a work tree, and changes of files against git's index.
 
-use std::path::{Path, PathBuf};
-
 use holdfast_tests::SeededRng;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::local::run;
 use crate::pair::{Pair, Request, lossy, percent_encode};
+use crate::work_tree::WorkTree;
 
 /// The branch that gets the commits.
 const BRANCH: &str = "edited";
 /// New commits for each repository.
 const COMMITS: usize = 8;
 
-/// A work tree of the local repository, with an index for changes of files.
-struct WorkTree {
-    bare: PathBuf,
-    directory: tempfile::TempDir,
-}
-
 impl WorkTree {
-    async fn new(pair: &Pair, commit: &str) -> Self {
-        let bare = PathBuf::from(lossy(&pair.local.git(["rev-parse", "--absolute-git-dir"]).await).trim_end());
-        let tree = Self { bare, directory: tempfile::tempdir().unwrap() };
-        tree.git(&["worktree", "add", "-q", "-f", "--detach", &tree.path().to_string_lossy(), commit]).await.unwrap();
-        tree
-    }
-
-    fn path(&self) -> PathBuf {
-        self.directory.path().join("tree")
-    }
-
-    fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
-        command
-            .current_dir(directory)
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("HOME", self.directory.path())
-            .env("LC_ALL", "C")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_COMMITTER_NAME", "c")
-            .env("GIT_COMMITTER_EMAIL", "c@example.com")
-            .args(arguments);
-        command
-    }
-
-    /// Runs git in the repository.
-    async fn git(&self, arguments: &[&str]) -> Result<String, String> {
-        run(self.command(&self.bare, arguments), Vec::new()).await.map(|output| lossy(&output).trim_end().to_owned())
-    }
-
-    /// Runs git in the work tree.
-    async fn in_tree(&self, arguments: &[&str]) -> Result<String, String> {
-        run(self.command(&self.path(), arguments), Vec::new()).await.map(|output| lossy(&output).trim_end().to_owned())
-    }
-
-    /// Returns the tree that `git cherry-pick` makes, or `None` if it makes no commit.
-    async fn cherry_pick(&self, tip: &str, picked: &str, is_merge: bool) -> Option<String> {
-        self.in_tree(&["reset", "-q", "--hard", tip]).await.unwrap();
-        self.in_tree(&["clean", "-qfdx"]).await.unwrap();
-        let mainline: &[&str] = if is_merge { &["-m", "1"] } else { &[] };
-        let done = self.in_tree(&[&["cherry-pick"], mainline, &[picked]].concat()).await;
-        if done.is_err() {
-            self.in_tree(&["cherry-pick", "--quit"]).await.unwrap();
-            return None;
-        }
-        Some(self.in_tree(&["rev-parse", "HEAD^{tree}"]).await.unwrap())
-    }
-
     /// Returns the tree with the changes that git's index makes of the files of a commit.
     async fn apply(&self, tip: &str, changes: &[Change]) -> String {
         let index = self.directory.path().join("index");

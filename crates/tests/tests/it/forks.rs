@@ -1,7 +1,8 @@
 //! Forks share packs with their source, and objects that only one of them reaches are not visible in the other.
 
-use holdfast_tests::{Server, WorkTree};
+use holdfast_tests::{Client, Server, TestResponse, WorkTree, database};
 use serde_json::json;
+use sqlx::Executor;
 
 #[tokio::test]
 async fn a_fork_is_a_project_with_the_same_history() {
@@ -203,4 +204,73 @@ async fn unreachable_objects_of_the_fork_network_are_not_found() {
     let first = tree.git(["rev-parse", "main"]).await.ok().line().to_owned();
     WorkTree::new().await.git(["fetch", "-q", &url, &first]).await.ok();
     WorkTree::new().await.git(["fetch", "-q", &fork_url, &own]).await.ok();
+}
+
+async fn link(client: &Client, project: i64, source: i64) -> TestResponse {
+    client.post(&format!("/api/v4/projects/{project}/fork/{source}"), &[]).await
+}
+
+/// A project can become the fork neither of itself nor of a project that descends from it.
+#[tokio::test]
+async fn forks_cannot_form_a_cycle() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let first = server.project(&ada, "first", 20).await;
+    let second = server.project(&ada, "second", 20).await;
+    let third = server.project(&ada, "third", 20).await;
+    for (project, source) in [(second, first), (third, second)] {
+        let linked = link(&ada, project, source).await;
+        assert_eq!((linked.status, &linked.body["forked_from_project"]["id"]), (201, &json!(source)));
+    }
+    let before = server.dump_database().await;
+    let cycle = json!({ "message": "A project cannot be a fork of one of its own forks" });
+    for source in [second, third] {
+        assert_eq!(link(&ada, first, source).await.status_and_body(), (409, &cycle), "{source}");
+    }
+    let itself = json!({ "message": "A project cannot be a fork of itself" });
+    assert_eq!(link(&ada, first, first).await.status_and_body(), (422, &itself));
+    let forked = json!({ "message": "Project already forked" });
+    assert_eq!(link(&ada, second, third).await.status_and_body(), (409, &forked));
+    assert_eq!(server.dump_database().await, before);
+    // Without the link in the middle, the others are no longer forks of the first project.
+    assert_eq!(ada.delete(&format!("/api/v4/projects/{second}/fork")).await.status, 204);
+    assert_eq!(link(&ada, first, third).await.status, 201);
+    assert_eq!(link(&ada, second, first).await.status_and_body(), (409, &cycle));
+}
+
+/// Two links that are made at once and would form a cycle together, directly or through other forks: one of them is made,
+/// and the other one is refused.
+#[tokio::test]
+async fn concurrent_links_cannot_form_a_cycle() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    for is_direct in [true, false] {
+        let mut projects = Vec::new();
+        for number in 0..4 {
+            projects.push(server.project(&ada, &format!("p{number}-{is_direct}"), 20).await);
+        }
+        let [a, b, c, d] = projects[..] else { panic!("four projects") };
+        let links = match is_direct {
+            true => [(a, b), (b, a)],
+            false => {
+                assert_eq!(link(&ada, a, b).await.status, 201);
+                assert_eq!(link(&ada, c, d).await.status, 201);
+                [(b, c), (d, a)]
+            }
+        };
+        let (mut blocking, mut observer) = (server.database().await, server.database().await);
+        blocking.execute("begin; select id from projects for no key update").await.unwrap();
+        let requests = links.map(|(project, source)| {
+            let ada = ada.clone();
+            tokio::spawn(async move { link(&ada, project, source).await })
+        });
+        database::wait_for_blocked(&mut observer, 2).await;
+        blocking.execute("commit").await.unwrap();
+        let mut statuses = Vec::new();
+        for request in requests {
+            statuses.push(request.await.unwrap().status);
+        }
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 409], "direct: {is_direct}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use holdfast_http::{InstanceUrls, api, openapi, routes};
+use holdfast_http::{ApiVersion, InstanceUrls, api, openapi, routes};
 use serde_json::Value;
 
 /// Routes that are served beside the specification. docs/api-design.md gives the reason for each.
@@ -16,6 +16,9 @@ const ADDITIONS: &[&str] = &[
     "/projects/:/members",
     "/projects/:/access_requests",
     "/projects/:/share/:",
+    "/deploy_keys",
+    "/projects/:/deploy_keys",
+    "/projects/:/keys",
     "/projects/:/import",
     "/projects/search/:",
     "/hooks/:/deliveries",
@@ -25,6 +28,7 @@ const ADDITIONS: &[&str] = &[
     "/issues",
     "/groups/:/issues",
     "/projects/:/issues",
+    "/todos",
     "/projects/:/milestones",
     "/projects/:/merge_requests",
     "/projects/:/merge_request/:",
@@ -56,8 +60,10 @@ fn read_file(path: &str) -> String {
 
 #[test]
 fn the_list_of_routes_is_current() {
-    let routes = routes::to_text(api::v3::routes().list());
-    assert_eq!(read_file("docs/routes.txt"), routes, "run: holdfast routes >docs/routes.txt");
+    let v3 = routes::to_text(api::routes(ApiVersion::V3).list());
+    assert_eq!(read_file("docs/routes.txt"), v3, "run: holdfast routes >docs/routes.txt");
+    let v4 = routes::to_text(api::routes(ApiVersion::V4).list());
+    assert_eq!(read_file("docs/routes-v4.txt"), v4, "run: holdfast routes --api v4 >docs/routes-v4.txt");
 }
 
 /// Replaces the names of parameters, as in `GET /users/:/keys` for `GET /users/:uid/keys`.
@@ -92,31 +98,35 @@ fn every_specified_route_is_served() {
 }
 
 #[test]
-fn the_openapi_document_has_every_route() {
-    let routes = api::v3::routes();
+fn the_openapi_documents_have_every_route() {
     let site = InstanceUrls::new(&"http://holdfast.test".parse().unwrap(), 22);
-    let document: Value = serde_json::from_str(openapi::render(routes.list(), &site).as_str()).unwrap();
-    assert_eq!(document["openapi"], "3.1.0");
-    for route in routes.list() {
-        let operation = &document["paths"][routes::brace_path_params(route.path)][route.method.as_str().to_lowercase()];
-        assert!(operation["responses"][route.status.as_str()].is_object(), "{} {}", route.method, route.path);
-        assert!(!operation["summary"].as_str().unwrap().is_empty());
-        // Starring or subscribing is idempotent; generated clients need the 304 in the document.
-        let tells_unchanged = operation["responses"]["304"].is_object();
-        assert_eq!(
-            tells_unchanged,
-            ["/star", "/subscription"].iter().any(|end| route.path.ends_with(end)),
-            "{} {}",
-            route.method,
-            route.path
-        );
+    for version in ApiVersion::ALL {
+        let routes = api::routes(version);
+        let document: Value = serde_json::from_str(openapi::render(routes.list(), version, &site).as_str()).unwrap();
+        assert_eq!(document["openapi"], "3.1.0");
+        for route in routes.list() {
+            let path = &document["paths"][routes::brace_path_params(route.path)];
+            let operation = &path[route.method.as_str().to_lowercase()];
+            assert!(operation["responses"][route.status.as_str()].is_object(), "{} {}", route.method, route.path);
+            assert!(!operation["summary"].as_str().unwrap().is_empty());
+            // These are idempotent; generated clients need the 304 in the document.
+            let idempotent = match version {
+                ApiVersion::V3 => &["/star", "/subscription", "/todo"][..],
+                ApiVersion::V4 => &["/star", "/unstar", "/subscribe", "/unsubscribe", "/todo"],
+            };
+            let may_be_unchanged = operation["responses"]["304"].is_object();
+            let is_idempotent = idempotent.iter().any(|end| route.path.ends_with(end));
+            assert_eq!(may_be_unchanged, is_idempotent, "{} {}", route.method, route.path);
+        }
     }
 }
 
 #[test]
 fn the_openapi_document_describes_parameters_of_bodies() {
     let site = InstanceUrls::new(&"http://holdfast.test".parse().unwrap(), 22);
-    let document: Value = serde_json::from_str(openapi::render(api::v3::routes().list(), &site).as_str()).unwrap();
+    let document: Value =
+        serde_json::from_str(openapi::render(api::routes(ApiVersion::V3).list(), ApiVersion::V3, &site).as_str())
+            .unwrap();
     let operation = &document["paths"]["/projects/{id}/hooks"]["post"];
     let body = &operation["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(body["properties"]["url"]["description"], "HTTP or HTTPS URL that receives the deliveries.");

@@ -221,6 +221,8 @@ async fn passwords_and_tokens_authenticate() {
     assert!(tries("ada", "correct%20horse%20battery").await);
     assert!(tries("ada%40example.com", "correct%20horse%20battery").await);
     assert!(tries("ada", ada.token()).await && tries("oauth2", ada.token()).await);
+    // Release tools in builds send the token of a user with the name of builds.
+    assert!(tries("gitlab-ci-token", ada.token()).await);
     assert!(!tries("ada", "wrong").await && !tries("nobody", "correct%20horse%20battery").await);
     let reader = server.token(ada_id, &["read_user"]).await;
     assert!(!tries("ada", &reader).await, "a token without the scope");

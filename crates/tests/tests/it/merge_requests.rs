@@ -7,8 +7,9 @@ use futures_util::future::join_all;
 use holdfast_app::Actor;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::maintenance::{self, RepackScope};
-use holdfast_tests::{Client, Server, TestResponse, WorkTree};
+use holdfast_tests::{Client, Server, TestResponse, WorkTree, database};
 use serde_json::{Value, json};
+use sqlx::Executor;
 
 use crate::projects::add_member;
 
@@ -53,6 +54,23 @@ impl Fixture {
         let created = self.ada.post(&format!("{}/merge_requests", self.api), &form).await;
         assert_eq!(created.status, 201, "{}", created.text);
         format!("{}/merge_requests/{}", self.api, created.body["id"])
+    }
+
+    /// Forks the project for Eve. Returns the id of the fork and the address of its repository.
+    async fn fork(&self) -> (i64, String) {
+        let forked = self.eve.post(&format!("/projects/fork/{}", self.project), &[("namespace", "eve")]).await;
+        assert_eq!(forked.status, 201, "{}", forked.text);
+        (forked.body["id"].as_i64().unwrap(), self.server.git_url(&self.eve, "eve/p"))
+    }
+
+    /// Proposes a branch of Eve's fork for `main`. Returns the address of the request and its head.
+    async fn propose_from_fork(&self, fork: i64, branch: &str) -> (String, Value) {
+        let target = self.project.to_string();
+        let form =
+            [("title", "t"), ("source_branch", branch), ("target_branch", "main"), ("target_project_id", &target)];
+        let created = self.eve.post(&format!("/projects/{fork}/merge_requests"), &form).await;
+        assert_eq!(created.status, 201, "{}", created.text);
+        (format!("{}/merge_requests/{}", self.api, created.body["id"]), created.body["sha"].clone())
     }
 
     async fn state(&self, request: &str) -> Value {
@@ -157,6 +175,75 @@ async fn a_push_during_the_merge_is_not_merged_unseen() {
     }
 }
 
+/// Like the test above, without the id of the head, and with a deletion of the source branch, which the push makes
+/// impossible: the attempts after the first one do not merge what was pushed.
+#[tokio::test]
+async fn a_push_during_a_merge_without_the_head_is_a_conflict() {
+    let fixture = Fixture::new().await;
+    let request = fixture.propose("topic", "main").await;
+    for form in [&[("should_remove_source_branch", "true")][..], &[]] {
+        let head = fixture.tip("topic").await;
+        let (mut blocking, mut observer) = (fixture.server.database().await, fixture.server.database().await);
+        blocking.execute("begin; select id from merge_requests for no key update").await.unwrap();
+        let accept = {
+            let (ada, path) = (fixture.ada.clone(), format!("{request}/merge"));
+            tokio::spawn(async move { ada.put(&path, form).await })
+        };
+        database::wait_for_blocked(&mut observer, 1).await;
+        fixture.tree.git(["checkout", "-q", "-B", "topic", &head]).await.ok();
+        let later = fixture.tree.commit(&format!("later{}.txt", form.len()), b"x\n", "later").await;
+        fixture.tree.push(&fixture.url(), &["topic"]).await.ok();
+        blocking.execute("commit").await.unwrap();
+        let accepted = accept.await.unwrap();
+        let message = format!("SHA does not match HEAD of source branch: {later}");
+        assert_eq!(accepted.status_and_body(), (409, &json!({ "message": message })), "{form:?}");
+        assert_eq!((fixture.tip("main").await, fixture.tip("topic").await), (fixture.first.clone(), later));
+        assert_eq!(fixture.state(&request).await, "opened");
+    }
+}
+
+/// A push that already brought the head into the target branch does not keep the source branch.
+#[tokio::test]
+async fn the_source_branch_of_a_merged_head_is_deleted() {
+    let fixture = Fixture::new().await;
+    let request = fixture.propose("topic", "main").await;
+    fixture.tree.push(&fixture.url(), &["topic:refs/heads/main"]).await.ok();
+    let accepted = fixture.accept("", &request, &[("should_remove_source_branch", "true")]).await;
+    assert_eq!((accepted.status, &accepted.body["state"]), (200, &json!("merged")), "{}", accepted.text);
+    assert_eq!(fixture.ada.get(&format!("{}/repository/branches/topic", fixture.api)).await.status, 404);
+    assert_eq!(fixture.tip("main").await, fixture.topic);
+}
+
+/// A skipped pipeline never succeeds: nobody waits for it.
+#[tokio::test]
+async fn a_merge_does_not_wait_for_a_skipped_pipeline() {
+    let fixture = Fixture::new().await;
+    let file = b"one:\n  script: [\"true\"]\n";
+    fixture.tree.commit(".gitlab-ci.yml", file, "Add builds [ci skip]").await;
+    fixture.tree.push(&fixture.url(), &["topic"]).await.ok();
+    fixture.server.run_jobs().await;
+    let pipelines = fixture.ada.get(&format!("{}/pipelines", fixture.api)).await;
+    assert_eq!(pipelines.body[0]["status"], "skipped", "{}", pipelines.text);
+    let request = fixture.propose("topic", "main").await;
+    let accepted = fixture.accept("", &request, &[("merge_when_build_succeeds", "true")]).await;
+    assert_eq!((accepted.status, &accepted.body["state"]), (200, &json!("merged")), "{}", accepted.text);
+}
+
+/// Whoever may not merge is told so at once, and not after the pipeline was created.
+#[tokio::test]
+async fn a_waiting_merge_needs_the_right_to_merge() {
+    let fixture = Fixture::new().await;
+    let file = b"one:\n  script: [\"true\"]\n";
+    fixture.tree.commit(".gitlab-ci.yml", file, "Add builds").await;
+    fixture.tree.push(&fixture.url(), &["topic"]).await.ok();
+    // The job that creates the pipeline has not run.
+    let request = fixture.propose("topic", "main").await;
+    let form = [("merge_when_build_succeeds", "true")];
+    let before = fixture.server.dump_database().await;
+    assert_eq!(fixture.bob.put(&format!("{request}/merge"), &form).await.status, 401);
+    assert_eq!(fixture.server.dump_database().await, before);
+}
+
 /// A push adds the version of the request itself: no job is needed to see it, or to merge it.
 #[tokio::test]
 async fn a_push_adds_a_version_and_force_pushed_versions_survive_a_prune() {
@@ -240,22 +327,15 @@ async fn a_missing_version_is_added_before_the_merge() {
 #[tokio::test]
 async fn a_request_survives_its_fork_and_copies_only_its_branch() {
     let fixture = Fixture::new().await;
-    let forked = fixture.eve.post(&format!("/projects/fork/{}", fixture.project), &[("namespace", "eve")]).await;
-    assert_eq!(forked.status, 201, "{}", forked.text);
-    let fork = forked.body["id"].as_i64().unwrap();
+    let (fork, url) = fixture.fork().await;
     fixture.eve.put(&format!("/projects/{fork}"), &[("visibility_level", "0")]).await;
-    let url = fixture.server.git_url(&fixture.eve, "eve/p");
     fixture.tree.git(["checkout", "-q", "-b", "offer", &fixture.first]).await.ok();
     let offer = fixture.tree.commit("offer.txt", b"offer\n", "offer").await;
     fixture.tree.git(["checkout", "-q", "-b", "secret", &fixture.first]).await.ok();
     let secret = fixture.tree.commit("secret.txt", b"secret\n", "secret").await;
     fixture.tree.push(&url, &["offer", "secret"]).await.ok();
-    let target = fixture.project.to_string();
-    let form =
-        [("title", "t"), ("source_branch", "offer"), ("target_branch", "main"), ("target_project_id", target.as_str())];
-    let created = fixture.eve.post(&format!("/projects/{fork}/merge_requests"), &form).await;
-    assert_eq!((created.status, &created.body["sha"]), (201, &json!(offer)), "{}", created.text);
-    let request = format!("{}/merge_requests/{}", fixture.api, created.body["id"]);
+    let (request, head) = fixture.propose_from_fork(fork, "offer").await;
+    assert_eq!(head, offer);
     // A push to the fork is copied by a job.
     fixture.tree.git(["checkout", "-q", "offer"]).await.ok();
     let later = fixture.tree.commit("more.txt", b"more\n", "more").await;
@@ -276,6 +356,29 @@ async fn a_request_survives_its_fork_and_copies_only_its_branch() {
         assert_eq!(found.status, 404, "{}", found.text);
     }
     assert_eq!(fixture.tip("main").await, fixture.first);
+}
+
+/// No ref of the target reaches the commits of a request from a fork, so a full repack moves them to a cruft pack, which
+/// new forks do not get. When the request is merged, a ref reaches them.
+#[tokio::test]
+async fn commits_of_a_fork_that_were_unreachable_are_in_new_forks_after_the_merge() {
+    let fixture = Fixture::new().await;
+    let (fork, url) = fixture.fork().await;
+    fixture.tree.git(["checkout", "-q", "-b", "offer", &fixture.first]).await.ok();
+    fixture.tree.commit("offer.txt", b"offer\n", "offer").await;
+    fixture.tree.commit("more.txt", b"more\n", "more").await;
+    fixture.tree.push(&url, &["offer"]).await.ok();
+    let (request, _) = fixture.propose_from_fork(fork, "offer").await;
+    let project = ProjectRef::Id(fixture.project.into());
+    maintenance::maintain(&fixture.server.app, &Actor::Operator, &project, RepackScope::Full).await.unwrap();
+    let accepted = fixture.accept("", &request, &[]).await;
+    assert_eq!(accepted.status, 200, "{}", accepted.text);
+    let forked = fixture.bob.post(&format!("/projects/fork/{}", fixture.project), &[("namespace", "bob")]).await;
+    assert_eq!(forked.status, 201, "{}", forked.text);
+    let clone = WorkTree::new().await;
+    clone.git(["fetch", "-q", &fixture.server.git_url(&fixture.bob, "bob/p"), "main"]).await.ok();
+    // Four commits, three trees and three files.
+    assert_eq!(clone.git(["rev-list", "--objects", "--count", "FETCH_HEAD"]).await.ok().stdout.trim(), "10");
 }
 
 /// A merge that waits for a pipeline is made with the rights that its user has when the pipeline succeeds.

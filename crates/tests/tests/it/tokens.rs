@@ -68,3 +68,50 @@ async fn tokens_of_other_users_cannot_be_revoked() {
     assert_eq!(refused.status_and_body(), (404, &json!({"message": "404 Token Not Found"})));
     assert_eq!(ada.get("/user").await.status, 200);
 }
+
+/// A later version can add scopes: this version ignores those that it finds in rows, so that lists work, and still rejects
+/// them in requests. They grant nothing.
+#[tokio::test]
+async fn unknown_scopes_of_stored_tokens_are_ignored() {
+    let server = Server::start().await;
+    let (id, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    let set_scopes = async |name: &str, scopes: &[&str]| {
+        let secret = server.token(id, &["api"]).await;
+        let statement = "update tokens set name = $1, scopes = $2 where id = (select max(id) from tokens)";
+        let update = sqlx::query(statement).bind(name).bind(scopes);
+        assert_eq!(update.execute(&mut server.database().await).await.unwrap().rows_affected(), 1);
+        server.with_token(&secret)
+    };
+    let mixed = set_scopes("mixed", &["read_registry", "read_user"]).await;
+    let unknown = set_scopes("unknown", &["read_registry"]).await;
+
+    for path in ["/user/personal_access_tokens", "/api/v4/personal_access_tokens"] {
+        let listed = ada.get(path).await;
+        assert_eq!(listed.status, 200, "{path}: {}", listed.text);
+        let (first, second) = (&listed.body[0], &listed.body[1]);
+        assert_eq!((&first["name"], &first["scopes"]), (&json!("unknown"), &json!([])), "{path}");
+        assert_eq!((&second["name"], &second["scopes"]), (&json!("mixed"), &json!(["read_user"])), "{path}");
+    }
+    assert_eq!(mixed.get("/user").await.body["username"], "ada");
+    assert_eq!(mixed.get("/projects").await.status, 403);
+
+    let before = server.dump_database().await;
+    let paths = [
+        "/user".to_owned(),
+        "/projects".into(),
+        "/api/v4/user".into(),
+        "/api/v4/personal_access_tokens/self".into(),
+        format!("/api/v4/projects/{project}"),
+        format!("/api/v4/projects/{project}/repository/tags"),
+    ];
+    for path in &paths {
+        let refused = unknown.get(path).await;
+        assert_eq!((refused.status, &refused.body["error"]), (403, &json!("insufficient_scope")), "{path}");
+    }
+    let form = [("name", "n"), ("scopes[]", "read_registry")];
+    let refused = unknown.post("/user/personal_access_tokens", &form).await;
+    assert_eq!((refused.status, &refused.body["error"]), (403, &json!("insufficient_scope")));
+    assert_eq!(ada.post("/user/personal_access_tokens", &form).await.status, 400);
+    assert_eq!(server.dump_database().await, before);
+}

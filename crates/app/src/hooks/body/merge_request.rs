@@ -62,7 +62,7 @@ pub(super) async fn attributes(app: &App, event: &StoredEvent) -> Result<Value> 
         "updated_by_id": null,
         "merge_error": null,
         "merge_params": {},
-        "merge_when_build_succeeds": false,
+        "merge_when_build_succeeds": request["merge_when_build_succeeds"] == true,
         "merge_user_id": null,
         "merge_commit_sha": request["merge_commit_sha"],
         "deleted_at": null,

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream;
 use holdfast_domain::policy::ProjectAction;
-use holdfast_git::ObjectId;
 use holdfast_git::reader::{EntryKind, Kind};
+use holdfast_git::{ObjectId, TreePath};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
 use super::commit::{self, Commit};
@@ -19,6 +19,7 @@ use crate::repository::{object_lookup, objects};
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Blob {
+    pub id: ObjectId,
     pub bytes: u64,
     pub content: ResponseStream,
 }
@@ -87,10 +88,28 @@ impl LocatedFile {
 pub async fn locate(app: &App, actor: &Actor, project: &ProjectRef, address: &str) -> Result<LocatedFile> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let (revision, path) = revision::split_address(&*repository.refs, address);
-    let commit = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
-    let entry = tree::find(app, &repository, commit, path.into()).await?;
+    let (revision, path) = (revision.to_owned(), path.to_owned());
+    locate_opened(app, repository, revision, path).await
+}
+
+/// Finds the file with this path at a revision.
+#[crate::boxed]
+pub async fn locate_at_path(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    revision: &str,
+    path: &str,
+) -> Result<LocatedFile> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    locate_opened(app, repository, revision.to_owned(), path.to_owned()).await
+}
+
+async fn locate_opened(app: &App, repository: OpenRepository, revision: String, path: String) -> Result<LocatedFile> {
+    let commit = revision::resolve(app, &repository, &revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    let entry = tree::find(app, &repository, commit, path.as_str().into()).await?;
     let file = entry.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Resource::File))?;
-    Ok(LocatedFile { revision: revision.to_owned(), path: path.to_owned(), commit, id: file.id, repository })
+    Ok(LocatedFile { revision, path, commit, id: file.id, repository })
 }
 
 /// Returns the commit that last changed a file. Returns None if it was not found in a short time.
@@ -141,6 +160,24 @@ pub(super) async fn read_buffered(
     Ok((bytes, content))
 }
 
+/// Counts the lines of a file at a commit. Returns None if there is no such file, or if it is too large to be read into
+/// memory.
+pub(crate) async fn count_lines(
+    app: &App,
+    repository: &OpenRepository,
+    commit: ObjectId,
+    path: &TreePath,
+) -> Result<Option<u64>> {
+    let found = tree::find(app, repository, commit, path.as_str().into()).await?;
+    let Some(file) = found.filter(|entry| entry.kind() == EntryKind::File) else { return Ok(None) };
+    let (_, content) = read_buffered(app, repository, file.id, MAX_BUFFERED_BYTES).await?;
+    let count = |content: Bytes| {
+        let has_last_line = content.last().is_some_and(|byte| *byte != b'\n');
+        content.iter().filter(|byte| **byte == b'\n').count() as u64 + u64::from(has_last_line)
+    };
+    Ok(content.map(count))
+}
+
 pub(super) async fn read_blob(app: &App, repository: &OpenRepository, id: ObjectId) -> Result<Blob> {
     let (bytes, content) = read_buffered(app, repository, id, MAX_BUFFERED_BYTES).await?;
     let content = match content {
@@ -151,5 +188,5 @@ pub(super) async fn read_blob(app: &App, repository: &OpenRepository, id: Object
             fetch::run_unshared(app, command, Bytes::new(), slot).await?
         }
     };
-    Ok(Blob { bytes, content })
+    Ok(Blob { id, bytes, content })
 }

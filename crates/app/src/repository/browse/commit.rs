@@ -4,6 +4,7 @@ use chrono::{DateTime, FixedOffset};
 use holdfast_domain::text::shorten;
 use holdfast_git::ObjectId;
 use holdfast_git::reader::{self, Reader, Signature};
+use holdfast_store::projects::project::Project;
 
 use crate::repository::objects;
 use crate::repository::open_repository::OpenRepository;
@@ -16,6 +17,13 @@ pub struct Commit {
     pub message: String,
     pub author: Person,
     pub committer: Person,
+}
+
+/// A commit of a project.
+#[derive(Clone, Debug)]
+pub struct ProjectCommit {
+    pub project: Project,
+    pub commit: Commit,
 }
 
 #[derive(Clone, Debug)]

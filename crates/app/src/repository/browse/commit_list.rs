@@ -92,7 +92,31 @@ pub struct ListCommits {
 #[crate::boxed]
 pub async fn list_since(app: &App, actor: &Actor, project: &ProjectRef, input: ListCommits) -> Result<Vec<Commit>> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
-    let tip = revision::resolve_or_head(app, &repository, input.revision.as_deref()).await?;
+    list_opened(app, &repository, input).await
+}
+
+/// Commits, newest first, with the project whose address their URLs contain.
+#[derive(Clone, Debug)]
+pub struct ProjectCommits {
+    pub project: Project,
+    pub commits: Vec<Commit>,
+}
+
+/// Like [`list_since`], but also returns the project.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListCommits,
+) -> Result<ProjectCommits> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let commits = list_opened(app, &repository, input).await?;
+    Ok(ProjectCommits { project: repository.project, commits })
+}
+
+async fn list_opened(app: &App, repository: &OpenRepository, input: ListCommits) -> Result<Vec<Commit>> {
+    let tip = revision::resolve_or_head(app, repository, input.revision.as_deref()).await?;
     let Some(tip) = tip else { return Ok(Vec::new()) };
     let path = match input.path.as_deref().map(|path| path.trim_matches('/')) {
         None | Some("") => None,
@@ -113,10 +137,10 @@ pub async fn list_since(app: &App, actor: &Actor, project: &ProjectRef, input: L
         until: seconds(input.until),
         ..CommitQuery::new(tip)
     };
-    let slot = FetchSlot::acquire(app, &repository).await?;
+    let slot = FetchSlot::acquire(app, repository).await?;
     let found = commits::list(&app.git_runtime.git, &slot.cached_repository.bare, query, input.limit).await;
     let ids = found.map_err(|error| explain_timeout(error, HISTORY_TOO_LONG))?;
-    load_listed(app, &repository, ids).await
+    load_listed(app, repository, ids).await
 }
 
 const HISTORY_TOO_LONG: &str = "The history is too long for this list";

@@ -4,18 +4,20 @@ use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 pub use holdfast_git::diff::FileDiff;
-use holdfast_git::diff::{self, Diff};
+use holdfast_git::diff::{self, Diff, FileLine};
 use holdfast_git::reader::Reader;
 use holdfast_git::{ObjectId, SHA1, merge_base};
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::changes::{TIMED_OUT, explain_timeout};
-use super::commit::{Commit, load_listed_with};
+use super::commit::{self, Commit, ProjectCommit, load_listed_with};
 use super::revision;
 use crate::repository::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use crate::repository::fetch_slot::FetchSlot;
@@ -24,6 +26,7 @@ use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
 
 pub struct Comparison {
+    pub project: Project,
     /// The newest of the commits, if there are any.
     pub newest: Option<Commit>,
     /// Whether both revisions are the same commit.
@@ -53,9 +56,31 @@ const MAX_FILES: u64 = 100;
 const MAX_LINES: u64 = 5000;
 const MAX_BYTES: u64 = 512_000;
 
+/// What the changes of a comparison are counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComparisonBase {
+    /// The merge base of both revisions: changes that only `from` has are left out.
+    MergeBase,
+    /// The revision `from`: changes that only it has appear reverted.
+    From,
+}
+
 /// Compares two revisions: the commits that `to` has and `from` has not, and the changes since their merge base.
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to: &str) -> Result<Comparison> {
+    self::show_since(app, actor, project, from, to, ComparisonBase::MergeBase).await
+}
+
+/// Like [`show`], with the changes since a base.
+#[crate::boxed]
+pub async fn show_since(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    from: &str,
+    to: &str,
+    base: ComparisonBase,
+) -> Result<Comparison> {
     let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
     let from = revision::resolve(app, &repository, from).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let to = revision::resolve(app, &repository, to).await?.ok_or(Error::NotFound(Resource::Commit))?;
@@ -69,12 +94,48 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, from: &str, to
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
     // Git computes the diff while the commits are searched.
     let start_diff = async {
-        let base = merge_base::find(git, bare, from, to).await?;
+        let base = match base {
+            ComparisonBase::MergeBase => merge_base::find(git, bare, from, to).await?,
+            ComparisonBase::From => Some(from),
+        };
         Ok(Diff::start(git, bare, base.unwrap_or(ObjectId::empty_tree(SHA1)), to)?)
     };
     let ((ids, newest), diff) = tokio::try_join!(find_commits, start_diff)?;
     let parts = stream_parts(slot, objects, ids, diff);
-    Ok(Comparison { newest: newest.map(Into::into), is_same: from == to, parts })
+    let (project, newest) = (repository.project, newest.map(Into::into));
+    Ok(Comparison { project, newest, is_same: from == to, parts })
+}
+
+/// Maximum number of revisions whose merge base is searched. Arbitrary.
+const MAX_REVISIONS: usize = 20;
+
+/// Returns the best common ancestor of at least two revisions.
+#[crate::boxed]
+pub async fn show_merge_base(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    revisions: &[String],
+) -> Result<ProjectCommit> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    if !(2..=MAX_REVISIONS).contains(&revisions.len()) {
+        return Err(Error::Rejected(format!("Provide at least 2 refs, and at most {MAX_REVISIONS}")));
+    }
+    let mut base = None;
+    for revision in revisions {
+        let found = revision::resolve(app, &repository, revision).await?;
+        let id = found.ok_or_else(|| Error::Rejected(format!("Could not find ref: {revision}")))?;
+        base = match base {
+            None => Some(id),
+            Some(base) => {
+                let found = find_merge_base(app, &repository, Some(base), id).await?;
+                Some(found.ok_or(Error::NotFound(Resource::Literal("404 Merge Base Not Found")))?)
+            }
+        };
+    }
+    let id = base.ok_or(Error::NotFound(Resource::Commit))?;
+    let commit = commit::load(app, &repository, id).await?;
+    Ok(ProjectCommit { project: repository.project, commit })
 }
 
 /// Returns the changes of the files of a commit since its first parent, as parts without commits.
@@ -85,6 +146,28 @@ pub async fn show_commit(app: &App, actor: &Actor, project: &ProjectRef, revisio
     let objects = repository.objects(app).await?.clone();
     let parent = objects.read(move |reader| Ok(reader.parents(id)?.first().copied())).await?;
     show_changes(app, &repository, parent, id).await
+}
+
+/// Reads a page of the files of a comparison. The files behind it are not read, so that the total is known only on the
+/// last page.
+pub async fn read_files(mut parts: ComparisonParts, page: PageRequest) -> Result<Page<FileDiff>> {
+    let (first, end) = (page.offset(), page.offset().saturating_add(page.size()));
+    let (mut items, mut position) = (Vec::new(), 0);
+    while let Some(part) = parts.next().await {
+        match part.map_err(|cause| Error::Internal(cause.into()))? {
+            ComparisonPart::File(_) if position >= end => {
+                return Ok(Page { items, request: page, total: None, has_next: true });
+            }
+            ComparisonPart::File(file) => {
+                items.extend((position >= first).then_some(file));
+                position += 1;
+            }
+            ComparisonPart::Commit(_) => {}
+            ComparisonPart::End { is_timed_out: true, .. } => return Err(Error::TemporarilyUnavailable(TIMED_OUT)),
+            ComparisonPart::End { .. } => break,
+        }
+    }
+    Ok(Page::with_total(items, page, usize::try_from(position).unwrap_or_default()))
 }
 
 /// Returns the changes of files between two commits, as parts without commits. Without the first one, all files of the
@@ -133,6 +216,20 @@ pub(crate) async fn find_added(
         Ok(added.into_iter().filter(|id| wanted.contains(id)).collect())
     };
     repository.objects(app).await?.read(find).await
+}
+
+/// Finds where lines of one commit are in another one. The result has the order of `lines`; it is None for a line that was
+/// changed or removed.
+pub(crate) async fn follow_lines(
+    app: &App,
+    repository: &OpenRepository,
+    old: ObjectId,
+    new: ObjectId,
+    lines: &[FileLine],
+) -> Result<Vec<Option<FileLine>>> {
+    let slot = FetchSlot::acquire(app, repository).await?;
+    let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
+    diff::follow_lines(git, bare, old, new, lines).await.map_err(|error| explain_timeout(error, TIMED_OUT))
 }
 
 /// Returns the merge base of two commits, if they have one.

@@ -94,7 +94,18 @@ pub async fn show(
         is_new_reachable: new_tip.is_reachable,
         pairs,
     };
-    let slot = FetchSlot::acquire(app, &repository).await?;
+    let pairs = pair_commits(app, &repository, old, new).await?;
+    Ok(found(repository.project, pairs))
+}
+
+/// Pairs the commits of two ranges.
+pub(crate) async fn pair_commits(
+    app: &App,
+    repository: &OpenRepository,
+    old: CommitRange,
+    new: CommitRange,
+) -> Result<RangePairs> {
+    let slot = FetchSlot::acquire(app, repository).await?;
     let (git, bare) = (&app.git_runtime.git, &slot.cached_repository.bare);
     let explain = |error| explain_timeout(error, TIMED_OUT);
     let list = async |range: CommitRange| {
@@ -103,14 +114,14 @@ pub async fn show(
     };
     let (old_ids, new_ids) = (list(old).await?, list(new).await?);
     if old_ids.len().max(new_ids.len()) > MAX_COMMITS {
-        return Ok(found(repository.project, RangePairs::TooMany));
+        return Ok(RangePairs::TooMany);
     }
     let pairs = if old_ids.is_empty() || new_ids.is_empty() {
-        list_unpaired(app, &repository, &old_ids, &new_ids).await?
+        list_unpaired(app, repository, &old_ids, &new_ids).await?
     } else {
         range_diff::range_diff(git, bare, old, new, MAX_LINES).await.map_err(explain)?
     };
-    Ok(found(repository.project, RangePairs::Found(pairs)))
+    Ok(RangePairs::Found(pairs))
 }
 
 /// Lists the commits of two versions of which one has no commits, oldest first. Git accepts no range whose ends are the

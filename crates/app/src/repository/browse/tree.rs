@@ -46,6 +46,31 @@ pub async fn list(
     Ok(found.unwrap_or_else(|| Page::with_total(Vec::new(), page, 0)))
 }
 
+/// A part of a directory.
+#[derive(Debug)]
+pub struct ListedTree {
+    pub entries: Page<TreeEntry>,
+    /// The commit whose directory was listed.
+    pub commit: ObjectId,
+}
+
+/// Like [`list`], but fails if there is no such directory.
+#[crate::boxed]
+pub async fn list_existing(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: ListTree,
+    page: PageRequest,
+) -> Result<ListedTree> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let commit = revision::resolve_or_head(app, &repository, input.revision.as_deref()).await?;
+    let commit = commit.ok_or(Error::NotFound(Resource::Tree))?;
+    let found = list_directory(app, &repository, commit, &input.path, input.is_recursive, page).await?;
+    let entries = found.ok_or(Error::NotFound(Resource::Literal("404 invalid revision or path Not Found")))?;
+    Ok(ListedTree { entries, commit })
+}
+
 /// A directory at a revision, with what its page shows.
 #[derive(Debug)]
 pub struct Directory {

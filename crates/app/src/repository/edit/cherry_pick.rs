@@ -7,7 +7,7 @@ use holdfast_git::{ObjectId, SHA1};
 use holdfast_store::projects::project::ProjectRef;
 
 use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
-use crate::repository::browse::commit::Commit;
+use crate::repository::browse::commit::ProjectCommit;
 use crate::repository::browse::revision;
 use crate::repository::open_repository::open_repository;
 use crate::repository::refs::new_objects::signature;
@@ -18,7 +18,13 @@ const NO_CHANGE: &str = "The branch has the changes of this commit already";
 /// Creates a commit on a branch with the changes of another commit since its first parent. The author stays, and the
 /// current user is the committer.
 #[crate::boxed]
-pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, revision: &str, branch: &str) -> Result<Commit> {
+pub async fn create(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    revision: &str,
+    branch: &str,
+) -> Result<ProjectCommit> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let picked = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let current_user = actor.current_user()?;
@@ -49,7 +55,7 @@ pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, revision: &s
             message: commit.message,
         };
         if let Some(commit) = branch.add(app, current_user, new).await? {
-            return Ok(commit);
+            return Ok(ProjectCommit { project: repository.project, commit });
         }
     }
     Err(too_many_updates())

@@ -6,7 +6,7 @@ use holdfast_git::new_commit::NewCommit;
 use holdfast_git::reader::Signature;
 use holdfast_git::tree_edit::{self, EditConflict, EditedTree, TreeEdit};
 use holdfast_git::{ObjectId, SHA1, TreePath};
-use holdfast_store::projects::project::ProjectRef;
+use holdfast_store::projects::project::{Project, ProjectRef};
 
 use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
 use crate::actor::CurrentUser;
@@ -31,6 +31,8 @@ pub enum FileChange {
     },
     Delete {
         path: String,
+        /// Like that of an update.
+        last_commit_id: Option<String>,
     },
     Move {
         from: String,
@@ -43,6 +45,8 @@ pub enum FileChange {
 #[derive(Clone, Debug)]
 pub struct CommitChanges {
     pub branch: String,
+    /// The branch at whose last commit a new branch is created. The branch must exist if None.
+    pub start_branch: Option<String>,
     pub message: String,
     /// The name and the address of the author. The current user if None.
     pub author: Option<(String, String)>,
@@ -54,6 +58,7 @@ pub struct CommitChanges {
 /// A commit that was created.
 #[derive(Clone, Debug)]
 pub struct CreatedCommit {
+    pub project: Project,
     pub commit: Commit,
     /// The number of lines that it changes. Zero if it was not wanted or took too long.
     pub lines: ChangedLines,
@@ -65,14 +70,15 @@ const INVALID_PATH: &str = "The path of a file is not valid";
 const FILE_CHANGED: &str = "The file has been changed since you began to edit it";
 const FILE_EXISTS: &str = "Your changes could not be committed because a file with the same name already exists";
 
-/// Creates a commit on a branch. If one of the changes is not possible, there is no commit. The first commit of a
-/// repository creates the branch.
+/// Creates a commit on a branch, or on a new branch. If one of the changes is not possible, there is no commit. The
+/// first commit of a repository creates the branch.
 #[crate::boxed]
 pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: CommitChanges) -> Result<CreatedCommit> {
     let permit = acquire_push_permit(app, actor, project).await?;
     let mut replaced = None;
     for _ in 0..MAX_ATTEMPTS {
-        let branch = OpenBranch::open(app, actor, project, &input.branch, &permit).await?;
+        let start = input.start_branch.as_deref();
+        let branch = OpenBranch::open_or_create(app, actor, project, &input.branch, start, &permit).await?;
         let branch = branch.ok_or_else(|| Error::Rejected(NO_BRANCH.into()))?;
         let tree = edit_tree(app, &branch, &input).await?;
         // The branch was updated since the first attempt. What others have changed meanwhile is not overwritten.
@@ -82,14 +88,14 @@ pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: Commi
         let lines = if input.counts_lines { count_lines(app, &branch, tree.id).await } else { ChangedLines::default() };
         let new = new_commit(app, actor.current_user()?, &branch, tree.id, &input);
         if let Some(commit) = branch.add(app, actor.current_user()?, new).await? {
-            return Ok(CreatedCommit { commit, lines });
+            return Ok(CreatedCommit { project: branch.repository.project.clone(), commit, lines });
         }
         replaced = Some(tree.replaced);
     }
     Err(too_many_updates())
 }
 
-/// Writes the tree with the changes, on the tip of the branch.
+/// Writes the tree with the changes, on the commit that the new one follows.
 async fn edit_tree(app: &App, branch: &OpenBranch, input: &CommitChanges) -> Result<EditedTree> {
     check_text("commit_message", &input.message)?;
     if input.message.trim().is_empty() {
@@ -98,9 +104,9 @@ async fn edit_tree(app: &App, branch: &OpenBranch, input: &CommitChanges) -> Res
     let edits = input.changes.iter().cloned().map(to_edit).collect::<Option<Vec<TreeEdit>>>();
     let edits = edits.ok_or_else(|| Error::Rejected(INVALID_PATH.into()))?;
     check_versions(app, branch, &known_versions(&input.changes)).await?;
-    let tip = branch.tip;
+    let base = branch.base;
     let tree = branch.read(move |reader| {
-        let old = tip.map_or(Ok(ObjectId::empty_tree(SHA1)), |tip| reader.commit_tree_id(tip))?;
+        let old = base.map_or(Ok(ObjectId::empty_tree(SHA1)), |base| reader.commit_tree_id(base))?;
         Ok(tree_edit::apply(reader, old, &edits)?)
     });
     tree.await?.map_err(conflict_error)
@@ -108,7 +114,7 @@ async fn edit_tree(app: &App, branch: &OpenBranch, input: &CommitChanges) -> Res
 
 /// Counts the lines before the commit is added: afterwards, an error would hide that the commit exists.
 async fn count_lines(app: &App, branch: &OpenBranch, tree: ObjectId) -> ChangedLines {
-    let old = branch.tip.unwrap_or(ObjectId::empty_tree(SHA1));
+    let old = branch.base.unwrap_or(ObjectId::empty_tree(SHA1));
     let counted = diff::summarize(&app.git_runtime.git, branch.quarantine().repository(), old, tree).await;
     counted.map(|summary| summary.lines).unwrap_or_else(|error| {
         tracing::info!(%error, "counting the lines of a new commit failed");
@@ -128,7 +134,7 @@ fn new_commit(
         Some((name, email)) => Signature { name: name.clone(), email: email.clone(), ..committer.clone() },
         None => committer.clone(),
     };
-    let parents = branch.tip.into_iter().collect();
+    let parents = branch.base.into_iter().collect();
     NewCommit { tree, parents, author, committer, message: input.message.clone() }
 }
 
@@ -140,7 +146,8 @@ struct KnownVersion {
 
 fn known_versions(changes: &[FileChange]) -> Vec<KnownVersion> {
     let known = changes.iter().filter_map(|change| match change {
-        FileChange::Update { path, last_commit_id: Some(id), .. } => {
+        FileChange::Update { path, last_commit_id: Some(id), .. }
+        | FileChange::Delete { path, last_commit_id: Some(id) } => {
             let path = TreePath::new(path.trim_start_matches('/'))?;
             let last_commit_id = ObjectId::from_hex(id.as_bytes()).unwrap_or(ObjectId::null(SHA1));
             Some(KnownVersion { path, last_commit_id })
@@ -152,10 +159,10 @@ fn known_versions(changes: &[FileChange]) -> Vec<KnownVersion> {
 
 /// Checks that nobody has changed the files since the client read them.
 async fn check_versions(app: &App, branch: &OpenBranch, known: &[KnownVersion]) -> Result<()> {
-    let Some(tip) = branch.tip else { return Ok(()) };
+    let Some(base) = branch.base else { return Ok(()) };
     for version in known {
         // Without a permit for fetches: a push that waits for one would keep other pushes from their permits.
-        let query = CommitQuery { path: Some(&version.path), ..CommitQuery::new(tip) };
+        let query = CommitQuery { path: Some(&version.path), ..CommitQuery::new(base) };
         let (git, bare) = (&app.git_runtime.git, &branch.cached_repository.bare);
         let last_commit = commits::list(git, bare, query, 1).await.map_err(explain)?;
         if last_commit.first() != Some(&version.last_commit_id) {
@@ -171,7 +178,7 @@ fn to_edit(change: FileChange) -> Option<TreeEdit> {
     Some(match change {
         FileChange::Create { path, content } => TreeEdit::Create { path: new_path(&path)?, content },
         FileChange::Update { path: name, content, .. } => TreeEdit::Update { path: path(&name)?, content },
-        FileChange::Delete { path: name } => TreeEdit::Delete { path: path(&name)? },
+        FileChange::Delete { path: name, .. } => TreeEdit::Delete { path: path(&name)? },
         FileChange::Move { from, to, content } => TreeEdit::Move { from: path(&from)?, to: new_path(&to)?, content },
     })
 }

@@ -20,7 +20,7 @@ use crate::repository::refs::ref_update::{self, RefUpdateBatch};
 use crate::repository::refs::ref_update_policy::RefUpdatePolicy;
 use crate::{Actor, App, Error, Result};
 
-pub(crate) use super::open_branch::{MAX_ATTEMPTS, acquire_permit, too_many_updates};
+pub(crate) use super::open_branch::{MAX_ATTEMPTS, acquire_permit, acquire_test_permit, too_many_updates};
 
 /// Returns whether the actor may merge into a branch of a project that it may read.
 pub(crate) async fn is_allowed(app: &App, actor: &Actor, repository: &OpenRepository, branch: &str) -> Result<bool> {

@@ -18,13 +18,13 @@ use crate::actor::CurrentUser;
 use crate::client::KeyedPermit;
 use crate::repository::browse::changes::explain_timeout;
 use crate::repository::browse::commit::Commit;
-use crate::repository::maintenance;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::refs::new_objects::{self, NewObjects};
 use crate::repository::refs::planned_update::PlannedUpdate;
 use crate::repository::refs::ref_update::STALE_OLD_VALUE;
 use crate::repository::refs::ref_update_policy::RefUpdatePolicy;
-use crate::{Actor, App, Error, Result, access};
+use crate::repository::{maintenance, object_lookup};
+use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Maximum number of times that a commit is created, if the branch is updated meanwhile.
 pub(crate) const MAX_ATTEMPTS: usize = 5;
@@ -33,7 +33,7 @@ const TIMED_OUT: &str = "The change took too long and was canceled";
 
 /// Returns the error of a request whose branch was updated during every attempt.
 pub(crate) fn too_many_updates() -> Error {
-    Error::Conflict("The branch is updated too often at the moment; try again".into())
+    Error::TooManyUpdates
 }
 
 /// Returns the error of a git command that took too long.
@@ -56,11 +56,19 @@ pub(crate) async fn acquire_permit(app: &App, actor: &Actor, project: &Project) 
     Ok(Arc::new(app.git_runtime.acquire_push_permit(actor.client()).await))
 }
 
+/// Like [`acquire_permit`], but does not wait for maintenance of the repository, because nothing is stored.
+pub(crate) async fn acquire_test_permit(app: &App, actor: &Actor) -> EditPermit {
+    Arc::new(app.git_runtime.acquire_push_permit(actor.client()).await)
+}
+
 /// A branch to which the actor may add commits.
 pub(super) struct OpenBranch {
     pub repository: Arc<OpenRepository>,
-    /// The last commit. None if the repository has no refs; the branch is then created.
+    /// The last commit. None if the branch is created.
     pub tip: Option<ObjectId>,
+    /// The commit that a new one follows: the last commit, or the one at which the branch is created. None if the
+    /// repository has no refs.
+    pub base: Option<ObjectId>,
     pub cached_repository: CachedRepository,
     name: RefName,
     /// Where the new objects are written. Threads that write hold it and the permit, because they continue when the
@@ -79,20 +87,44 @@ impl OpenBranch {
         branch: &str,
         permit: &EditPermit,
     ) -> Result<Option<Self>> {
+        Self::open_or_create(app, actor, project, branch, None, permit).await
+    }
+
+    /// Like [`Self::open`], but if `start` is the name of another branch, the branch must not exist, and is created at
+    /// the last commit of that one.
+    pub async fn open_or_create(
+        app: &App,
+        actor: &Actor,
+        project: &ProjectRef,
+        branch: &str,
+        start: Option<&str>,
+        permit: &EditPermit,
+    ) -> Result<Option<Self>> {
         let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
+        let start = match start.filter(|start| *start != branch) {
+            Some(start) => {
+                let found = repository.refs.find(&format!("refs/heads/{start}"));
+                Some(found.ok_or(Error::NotFound(Resource::Branch))?.id)
+            }
+            None => None,
+        };
         let Ok(name) = RefName::branch(branch) else { return Ok(None) };
         let tip = repository.refs.find(name.as_str()).map(|target| target.id);
-        if tip.is_none() && !repository.refs.is_empty() {
+        if tip.is_some() && start.is_some() {
+            return Err(Error::Rejected(format!("A branch called '{branch}' already exists")));
+        }
+        if tip.is_none() && start.is_none() && !repository.refs.is_empty() {
             return Ok(None);
         }
         let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
         // Which commit follows does not matter for this check.
-        let new = tip.or_else(|| Some(ObjectId::null(SHA1)));
+        let new = tip.or(start).or_else(|| Some(ObjectId::null(SHA1)));
         let command = PushCommand { name: name.as_str().into(), old: tip, new };
         if RefUpdatePolicy::new(actor, &repository, rules).check_name(&command).is_err() {
             return Err(Error::Rejected(PUSH_FORBIDDEN.into()));
         }
-        Ok(Some(Self::with_tip(app, repository, name, tip, permit).await?))
+        let opened = Self::with_tip(app, repository, name, tip, permit).await?;
+        Ok(Some(Self { base: tip.or(start), ..opened }))
     }
 
     /// Opens a branch at this tip. The caller has checked that the actor may update it.
@@ -107,7 +139,7 @@ impl OpenBranch {
         let cached_repository = app.cached_repository(state.id, repository.refs.generation).await?;
         let quarantine = Arc::new(app.git_runtime.cache()?.quarantine(Some(&cached_repository.bare))?);
         let (repository, permit) = (Arc::new(repository), permit.clone());
-        Ok(Self { repository, tip, cached_repository, name, quarantine, permit })
+        Ok(Self { repository, tip, base: tip, cached_repository, name, quarantine, permit })
     }
 
     pub fn quarantine(&self) -> &Quarantine {
@@ -146,12 +178,12 @@ impl OpenBranch {
             cached_repository: &self.cached_repository,
             pack,
             updates,
-            release_notes: None,
+            release: None,
         }
     }
 
-    /// Writes a commit for the branch, and checks its objects like those of a push. `other_update` is made together with
-    /// that of the branch.
+    /// Writes a commit for the branch, and packs it with everything that the branches at its parents lack. The objects are
+    /// checked like those of a push. `other_update` is made together with that of the branch.
     pub async fn prepare(
         &self,
         app: &App,
@@ -172,12 +204,15 @@ impl OpenBranch {
         });
         let (commit, updates) = write.await?;
         let git = &app.git_runtime.git;
-        let pack = new_commit::pack(git, &self.quarantine, commit.id, &parents).await.map_err(explain)?;
+        // A parent that no ref points at, such as the head of a merge request from a fork, may be in a cruft pack.
+        let unreferenced = object_lookup::exclude_tips(&self.repository, parents.iter().copied().collect());
+        let known: Vec<ObjectId> = parents.into_iter().filter(|parent| !unreferenced.contains(parent)).collect();
+        let pack = new_commit::pack(git, &self.quarantine, commit.id, &known).await.map_err(explain)?;
         let limits = app.git_runtime.settings.pack_limits;
         let checked = index_pack::check(git, self.quarantine.repository(), &pack, limits).await;
-        checked.map_err(|error| match error {
-            GitError::CommandFailed { detail, .. } => Error::Rejected(format!("The commit is rejected: {detail}")),
-            error => explain(error),
+        checked.map_err(|error| match error.malformed_object() {
+            Some(detail) => Error::Rejected(format!("The commit is rejected: {detail}")),
+            None => explain(error),
         })?;
         Ok(PreparedCommit { commit, pack, updates })
     }

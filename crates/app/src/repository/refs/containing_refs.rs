@@ -1,14 +1,17 @@
 //! Resolves short names of refs, and finds branches and tags that contain a commit.
 
+use holdfast_domain::policy::ProjectAction;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::reader::{Kind, Reader};
 use holdfast_git::{ObjectId, RefTarget};
+use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::snapshot::RefKind;
 
 use super::ref_address::RefAddresses;
+use crate::repository::browse::revision;
 use crate::repository::objects;
-use crate::repository::open_repository::OpenRepository;
-use crate::{App, Result};
+use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::{Actor, App, Error, Resource, Result};
 
 /// Resolves the name of a branch or a tag. Returns its short name, and whether it is a tag.
 pub(crate) fn resolve_short_name(repository: &OpenRepository, name: &str) -> Option<(String, bool)> {
@@ -59,6 +62,14 @@ pub struct ContainingRefs {
 const MAX_SEARCHED_REFS: usize = 200;
 /// Maximum number of commits that are searched.
 const MAX_SEARCHED_COMMITS: usize = 10_000;
+
+/// Returns the branches and tags that contain the commit of a revision, as far as they are searched.
+#[crate::boxed]
+pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, revision: &str) -> Result<ContainingRefs> {
+    let repository = open_repository(app, actor, project, ProjectAction::ReadCode).await?;
+    let commit = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    list_containing(app, &repository, commit).await
+}
 
 /// Returns the branches and tags that contain a commit. Searches the newest commits only, and the first branches and the
 /// last tags by name.

@@ -7,6 +7,7 @@ use holdfast_git::pack_file::PackSizes;
 use holdfast_git::reader::Signature;
 use holdfast_store::cache::CachedRepository;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
+use holdfast_store::repository::release::NewRelease;
 use holdfast_store::{Connection, commit};
 use tokio::time::timeout;
 
@@ -39,8 +40,8 @@ pub struct NewObjects<'a> {
     pub cached_repository: &'a CachedRepository,
     pub pack: &'a IndexedPack,
     pub updates: Vec<PlannedUpdate>,
-    /// The release notes of the tag that the only update creates.
-    pub release_notes: Option<&'a str>,
+    /// The release of the tag that the only update creates.
+    pub release: Option<NewRelease<'a>>,
 }
 
 /// Stores the pack of new objects and updates the refs, as a push does. Returns the reason if an update is rejected.
@@ -65,7 +66,7 @@ pub(crate) struct StoredObjects<'a> {
 impl<'a> StoredObjects<'a> {
     /// Stores the pack, as a push does.
     pub async fn store(app: &App, current_user: &'a CurrentUser, new: NewObjects<'a>) -> Result<Self> {
-        let NewObjects { repository, cached_repository, pack, updates, release_notes } = new;
+        let NewObjects { repository, cached_repository, pack, updates, release } = new;
         let origin =
             RefUpdateOrigin { user: Some(current_user.account.id()), channel: current_user.ref_update_channel };
         let intended_push = IntendedPush { repository, updates: &updates, origin, is_atomic: true };
@@ -73,7 +74,7 @@ impl<'a> StoredObjects<'a> {
         let files = (pack, stored.sizes);
         let batch = RefUpdateBatch {
             pack: Some(stored),
-            release_notes,
+            release,
             ..RefUpdateBatch::new(repository, updates, Some(current_user), origin)
         };
         Ok(Self { batch, cached_repository, files })

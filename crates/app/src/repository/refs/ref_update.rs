@@ -14,6 +14,7 @@ use holdfast_store::activity::event;
 use holdfast_store::merge_requests::version::{self, PushedBranch};
 use holdfast_store::repository::pack::{self, NewPack};
 use holdfast_store::repository::ref_update::{self, RefUpdateOrigin};
+use holdfast_store::repository::release::NewRelease;
 use holdfast_store::repository::repository::LockedRepository;
 use holdfast_store::repository::{protection, release, repository};
 use holdfast_store::worker::close_issues::{self, IssueClosure};
@@ -41,8 +42,8 @@ pub struct RefUpdateBatch<'a> {
     /// The default branch of a repository that has none, if it is known. Otherwise it is chosen among the updates.
     pub default_branch: Option<&'a RefName>,
     pub origin: RefUpdateOrigin,
-    /// The release notes of the tag that the only update creates.
-    pub release_notes: Option<&'a str>,
+    /// The release of the tag that the only update creates.
+    pub release: Option<NewRelease<'a>>,
     /// Whether an update makes unreachable objects reachable again.
     pub restores_unreachable: bool,
     /// Whether new refs beyond `git.max_refs` are rejected.
@@ -65,7 +66,7 @@ impl<'a> RefUpdateBatch<'a> {
             pack: None,
             default_branch: None,
             origin,
-            release_notes: None,
+            release: None,
             restores_unreachable: false,
             is_limited: true,
         }
@@ -211,8 +212,8 @@ async fn write_batch(
     if !removed_tags.is_empty() {
         release::delete(connection, project.id, &removed_tags).await?;
     }
-    if let (Some(notes), [tag]) = (batch.release_notes, &updates[..]) {
-        release::insert(connection, project.id, tag.name.as_tag().unwrap_or_default(), notes, now).await?;
+    if let (Some(new), [tag]) = (batch.release, &updates[..]) {
+        release::insert(connection, project.id, tag.name.as_tag().unwrap_or_default(), new, now).await?;
     }
     if let Some(branch) = new_default.and_then(RefName::as_branch) {
         protection::upsert(connection, project.id, &Rule::masters_only(branch), now).await?;

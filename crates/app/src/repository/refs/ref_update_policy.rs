@@ -64,6 +64,11 @@ impl RefUpdatePolicy {
         self.has_level(Protection::for_branch(&self.rules, branch).min_level_to_merge())
     }
 
+    /// Returns whether the actor's level allows to push to a branch.
+    pub fn can_push_to(&self, branch: &str) -> bool {
+        self.has_level(Protection::for_branch(&self.rules, branch).min_level_to_push())
+    }
+
     fn has_level(&self, level: AccessLevel) -> bool {
         self.is_administrator || self.level >= Some(level)
     }

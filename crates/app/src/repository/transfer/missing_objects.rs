@@ -35,7 +35,7 @@ pub(crate) struct MissingObjects {
     pack: IndexedPack,
     stored: NewPack,
     cached_repository: CachedRepository,
-    /// Deleted with this.
+    /// The directory of the pack, which is deleted when this is dropped.
     _quarantine: Quarantine,
 }
 

@@ -27,7 +27,7 @@ use crate::repository::pack::store_pack;
 use crate::repository::refs::planned_update::PlannedUpdate;
 use crate::repository::refs::ref_update::{self, RefUpdateBatch, RefUpdateResult};
 use crate::repository::refs::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
-use crate::{Actor, App, Error, Result};
+use crate::{Actor, App, Error, Result, access};
 
 /// Reads the commands and the pack of a push, applies them and reports the result. Errors are reported to the client,
 /// too.
@@ -78,7 +78,7 @@ fn client_message(error: &Error) -> String {
 
 /// A push that has been received and not checked yet.
 struct ReceivedPush<'a> {
-    current_user: &'a CurrentUser,
+    author: &'a CurrentUser,
     origin: RefUpdateOrigin,
     request: &'a PushRequest,
     quarantine: Quarantine,
@@ -101,11 +101,11 @@ async fn process<W: AsyncWrite + Unpin + Send>(
     input: &mut (impl AsyncRead + Unpin + Send),
     reporter: &mut Reporter<W>,
 ) -> Result<Vec<Option<String>>> {
-    let current_user = actor.current_user()?;
+    let author = &*access::find_push_author(app, actor, &repository.project).await?;
     if request.has_pack() {
         maintenance::apply_backpressure(app, &repository.project, reporter).await?;
     }
-    let _permit = app.git_runtime.acquire_push_permit(actor.client()).await;
+    let _permit = app.git_runtime.acquire_push_permit(repository.client).await;
     let id = repository.project.repository.id;
     let cached_repository = match request.has_pack() {
         true => Some(app.cached_repository(id, repository.refs.generation).await?),
@@ -118,8 +118,8 @@ async fn process<W: AsyncWrite + Unpin + Send>(
     } else {
         None
     };
-    let origin = RefUpdateOrigin { user: Some(current_user.account.id()), channel };
-    let received = ReceivedPush { current_user, origin, request, quarantine, cached_repository, pack };
+    let origin = RefUpdateOrigin { user: Some(author.account.id()), channel };
+    let received = ReceivedPush { author, origin, request, quarantine, cached_repository, pack };
     let (mut repository, mut stored) = (repository.clone(), None);
     for _ in 0..MAX_ATTEMPTS {
         match validate_and_apply(app, actor, &repository, &received, &mut stored).await {
@@ -142,7 +142,7 @@ async fn validate_and_apply(
     received: &ReceivedPush<'_>,
     stored: &mut Option<NewPack>,
 ) -> Result<Vec<Option<String>>> {
-    let ReceivedPush { current_user, origin, request, quarantine, cached_repository, pack } = received;
+    let ReceivedPush { author, origin, request, quarantine, cached_repository, pack } = received;
     let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
     let policy = RefUpdatePolicy::new(actor, repository, rules);
     let duplicates = duplicate_names(&request.commands);
@@ -172,7 +172,7 @@ async fn validate_and_apply(
     let batch = RefUpdateBatch {
         is_atomic,
         pack: stored.clone(),
-        ..RefUpdateBatch::new(repository, updates, Some(current_user), *origin)
+        ..RefUpdateBatch::new(repository, updates, Some(author), *origin)
     };
     let update_result = ref_update::apply(app, batch).await?;
     if let Some(cached_repository) = cached_repository {

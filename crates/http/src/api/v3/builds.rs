@@ -1,51 +1,21 @@
 use axum::http::Method;
 use holdfast_app::ci::{artifact, build, trace};
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_domain::ci::Status;
 use holdfast_domain::ids::BuildId;
 use holdfast_domain::policy::ProjectAction::{ManageBuilds, ReadBuilds};
 
 use super::ApiResult;
+use crate::api::shared::builds::{BuildScope, to_statuses};
 use crate::present::build::{BuildBody, present_build};
 use crate::response::{Body, Created, PageBody};
 use crate::user_content::{ArtifactResponse, TraceResponse};
-use crate::{Access, RequestContext, Routes, choice, params};
-
-choice! {
-    pub(super) enum Scope {
-        Created = "created",
-        Pending = "pending",
-        Running = "running",
-        Failed = "failed",
-        Success = "success",
-        Canceled = "canceled",
-        Skipped = "skipped",
-    }
-}
-
-impl From<Scope> for Status {
-    fn from(scope: Scope) -> Self {
-        match scope {
-            Scope::Created => Self::Created,
-            Scope::Pending => Self::Pending,
-            Scope::Running => Self::Running,
-            Scope::Failed => Self::Failed,
-            Scope::Success => Self::Success,
-            Scope::Canceled => Self::Canceled,
-            Scope::Skipped => Self::Skipped,
-        }
-    }
-}
-
-fn to_statuses(scopes: Vec<Scope>) -> Vec<Status> {
-    scopes.into_iter().map(Into::into).collect()
-}
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ListBuilds {
         required id: ProjectRef,
         /// Only builds with one of these statuses.
-        list scope: Scope,
+        list scope: BuildScope,
     }
 }
 

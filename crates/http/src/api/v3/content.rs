@@ -1,25 +1,20 @@
 //! Endpoints that read the content of a repository: trees, files, comparisons, contributors and archives.
 
-use axum::body::Body as HttpBody;
-use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::{Method, StatusCode};
 use holdfast_app::projects::project::ProjectRef;
-use holdfast_app::repository::browse::archive::{self, ArchiveFormat};
-use holdfast_app::repository::browse::compare::Comparison;
 use holdfast_app::repository::browse::tree::ListTree;
 use holdfast_app::repository::browse::{blob, compare, contributor, tree};
 use holdfast_domain::policy::ProjectAction::ReadCode;
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
 use super::ApiResult;
 use super::projects::OneProject;
+use crate::api::shared::content::{ARCHIVES, show_archive, show_blob};
 use crate::error::ApiError;
 use crate::present::compare::{CompareBody, present_compare};
 use crate::present::contributor::{ContributorBody, present_contributor};
 use crate::present::tree::{TreeEntryBody, tree_entry};
-use crate::response::{ApiResponse, PageBody, ResponseContext};
-use crate::user_content::{ArchiveResponse, RawFile};
+use crate::response::{PageBody, StreamedBody};
+use crate::user_content::RawFile;
 use crate::{Access, RequestContext, Routes, params};
 
 params! {
@@ -61,35 +56,6 @@ async fn show_file(context: RequestContext, params: ReadFile) -> ApiResult<RawFi
 }
 
 params! {
-    struct ReadBlob {
-        required id: ProjectRef,
-        /// Object id of the blob, or an unambiguous prefix of it.
-        required sha: String,
-    }
-}
-
-async fn show_blob(context: RequestContext, params: ReadBlob) -> ApiResult<RawFile> {
-    Ok(RawFile(blob::show(context.app(), &context.actor, &params.id, &params.sha).await?))
-}
-
-params! {
-    struct ReadArchive {
-        required id: ProjectRef,
-        /// Commit, branch or tag, the default branch by default.
-        optional sha: String,
-    }
-}
-
-async fn show_archive(
-    context: RequestContext,
-    params: ReadArchive,
-    format: ArchiveFormat,
-) -> ApiResult<ArchiveResponse> {
-    let archive = archive::show(context.app(), &context.actor, &params.id, params.sha.as_deref(), format).await?;
-    Ok(ArchiveResponse { archive, format })
-}
-
-params! {
     struct Compare {
         required id: ProjectRef,
         /// Commit, branch or tag to compare from.
@@ -99,49 +65,15 @@ params! {
     }
 }
 
-/// A response with a comparison, which is computed while it is sent.
-struct CompareResponse(Comparison);
-
-impl ApiResponse for CompareResponse {
-    const STATUS: StatusCode = StatusCode::OK;
-
-    fn schema() -> RefOr<Schema> {
-        CompareBody::schema()
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        CompareBody::schemas(into);
-    }
-
-    fn respond(self, _: &ResponseContext<'_>) -> Response {
-        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        (Self::STATUS, [json], HttpBody::from_stream(present_compare(self.0))).into_response()
-    }
-}
-
-async fn show_compare(context: RequestContext, params: Compare) -> ApiResult<CompareResponse> {
-    Ok(CompareResponse(compare::show(context.app(), &context.actor, &params.id, &params.from, &params.to).await?))
+async fn show_compare(context: RequestContext, params: Compare) -> ApiResult<StreamedBody<CompareBody>> {
+    let found = compare::show(context.app(), &context.actor, &params.id, &params.from, &params.to).await?;
+    Ok(StreamedBody::new(present_compare(found)))
 }
 
 async fn list_contributors(context: RequestContext, params: OneProject) -> ApiResult<PageBody<ContributorBody>> {
     let page = contributor::list(context.app(), &context.actor, &params.id, context.page).await?;
     Ok(PageBody(page.map(present_contributor)))
 }
-
-/// The paths of archives. The suffix selects the format.
-const ARCHIVES: [(&str, ArchiveFormat); 11] = [
-    ("/projects/:id/repository/archive", ArchiveFormat::TarGz),
-    ("/projects/:id/repository/archive.tar.gz", ArchiveFormat::TarGz),
-    ("/projects/:id/repository/archive.tgz", ArchiveFormat::TarGz),
-    ("/projects/:id/repository/archive.gz", ArchiveFormat::TarGz),
-    ("/projects/:id/repository/archive.tar.bz2", ArchiveFormat::TarBz2),
-    ("/projects/:id/repository/archive.tbz", ArchiveFormat::TarBz2),
-    ("/projects/:id/repository/archive.tbz2", ArchiveFormat::TarBz2),
-    ("/projects/:id/repository/archive.tb2", ArchiveFormat::TarBz2),
-    ("/projects/:id/repository/archive.bz2", ArchiveFormat::TarBz2),
-    ("/projects/:id/repository/archive.tar", ArchiveFormat::Tar),
-    ("/projects/:id/repository/archive.zip", ArchiveFormat::Zip),
-];
 
 pub fn routes(routes: &mut Routes) {
     let read = Access::Project(ReadCode);

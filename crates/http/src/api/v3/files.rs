@@ -1,17 +1,17 @@
 //! Single files of a repository. Each change is a commit.
 
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_app::repository::browse::file;
 use holdfast_app::repository::edit::file_changes::{self, FileChange};
 use holdfast_domain::policy::ProjectAction::{ReadCode, WriteCode};
 
 use super::ApiResult;
-use super::commits::{CommitParams, decode};
-use crate::error::ApiError;
-use crate::present::file::{ChangedFile, FileResponse};
-use crate::response::{Body, Created};
-use crate::{Access, RequestContext, Routes, choice, params};
+use super::commits::CommitParams;
+use crate::api::shared::files::FileContent;
+use crate::present::file::{ChangedFile, FileBody, present_file};
+use crate::response::{Body, Created, StreamedBody};
+use crate::{Access, RequestContext, Routes, params};
 
 params! {
     struct ReadFile {
@@ -22,17 +22,9 @@ params! {
     }
 }
 
-async fn show(context: RequestContext, params: ReadFile) -> ApiResult<FileResponse> {
+async fn show(context: RequestContext, params: ReadFile) -> ApiResult<StreamedBody<FileBody>> {
     let file = file::show(context.app(), &context.actor, &params.id, &params.file_path, &params.r#ref).await?;
-    Ok(FileResponse(file))
-}
-
-choice! {
-    /// How the content of a file is sent.
-    enum Encoding {
-        Text = "text",
-        Base64 = "base64",
-    }
+    Ok(StreamedBody::new(present_file(file)))
 }
 
 params! {
@@ -40,22 +32,12 @@ params! {
         required id: ProjectRef,
         required file_path: String,
         flatten commit: CommitParams,
-        required content: String,
-        /// How the content is encoded, `text` by default.
-        optional encoding: Encoding,
-    }
-}
-
-impl WriteFile {
-    fn decode(&self) -> Result<Vec<u8>, ApiError> {
-        let encoding = matches!(self.encoding, Some(Encoding::Base64)).then_some("base64");
-        let content = decode(self.content.clone(), encoding);
-        content.ok_or_else(|| ApiError::error(StatusCode::BAD_REQUEST, "content is invalid"))
+        flatten content: FileContent,
     }
 }
 
 async fn create(context: RequestContext, params: WriteFile) -> ApiResult<Created<ChangedFile>> {
-    let change = FileChange::Create { path: params.file_path.clone(), content: params.decode()? };
+    let change = FileChange::Create { path: params.file_path.clone(), content: params.content.decode()? };
     Ok(Created(commit(&context, &params.id, params.file_path, params.commit, change).await?))
 }
 
@@ -72,7 +54,7 @@ async fn update(
     context: RequestContext,
     UpdateFile { file, last_commit_id }: UpdateFile,
 ) -> ApiResult<Body<ChangedFile>> {
-    let change = FileChange::Update { path: file.file_path.clone(), content: file.decode()?, last_commit_id };
+    let change = FileChange::Update { path: file.file_path.clone(), content: file.content.decode()?, last_commit_id };
     Ok(Body(commit(&context, &file.id, file.file_path, file.commit, change).await?))
 }
 
@@ -85,7 +67,7 @@ params! {
 }
 
 async fn delete(context: RequestContext, params: DeleteFile) -> ApiResult<Body<ChangedFile>> {
-    let change = FileChange::Delete { path: params.file_path.clone() };
+    let change = FileChange::Delete { path: params.file_path.clone(), last_commit_id: None };
     Ok(Body(commit(&context, &params.id, params.file_path, params.commit, change).await?))
 }
 

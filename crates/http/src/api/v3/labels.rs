@@ -1,6 +1,7 @@
 use axum::http::Method;
 use holdfast_app::planning::label::{self, LabelChanges, LabelRef};
 use holdfast_app::projects::project::ProjectRef;
+use holdfast_app::{Error, Resource};
 use holdfast_domain::policy::ProjectAction::{ManageLabels, Read, Subscribe};
 
 use super::ApiResult;
@@ -11,7 +12,8 @@ use crate::response::{Body, BodyIfChanged, CreatedIfChanged, PageBody};
 use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneProject) -> ApiResult<PageBody<LabelBody>> {
-    Ok(PageBody(label::list(context.app(), &context.actor, &params.id, context.page).await?.map(present_label)))
+    let page = label::list(context.app(), &context.actor, &params.id, None, context.page).await?;
+    Ok(PageBody(page.map(present_label)))
 }
 
 params! {
@@ -63,7 +65,14 @@ async fn update(context: RequestContext, params: UpdateLabel) -> ApiResult<Body<
         description: params.description,
         priority: params.priority,
     };
-    Ok(Body(present_label(label::update(context.app(), &context.actor, &params.id, &params.name, changes).await?)))
+    let name = LabelRef::Title(params.name);
+    let updated = label::update(context.app(), &context.actor, &params.id, &name, changes).await;
+    // The error text is as existing clients expect.
+    let updated = updated.map_err(|error| match error {
+        Error::NotFound(Resource::Label) => Error::NotFound(Resource::Literal("404 Label not found Not Found")),
+        error => error,
+    })?;
+    Ok(Body(present_label(updated)))
 }
 
 params! {
@@ -75,7 +84,8 @@ params! {
 }
 
 async fn delete(context: RequestContext, params: DeleteLabel) -> ApiResult<Body<LabelBody>> {
-    Ok(Body(present_label(label::delete(context.app(), &context.actor, &params.id, &params.name).await?)))
+    let name = LabelRef::Title(params.name);
+    Ok(Body(present_label(label::delete(context.app(), &context.actor, &params.id, &name).await?)))
 }
 
 params! {

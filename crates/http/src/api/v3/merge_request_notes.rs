@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use chrono::{DateTime, Utc};
-use holdfast_app::planning::note::{self, NoteTarget};
+use holdfast_app::planning::note::{self, NoteSelection, NoteTarget};
 use holdfast_domain::ids::NoteId;
 use holdfast_domain::policy::ProjectAction::{CommentOnMergeRequests, ReadMergeRequests};
 
@@ -15,13 +15,15 @@ use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneMergeRequest) -> ApiResult<PageBody<NoteBody>> {
     let target = NoteTarget::MergeRequest(params.merge_request_id);
-    let page = note::list(context.app(), &context.actor, &params.id, target, context.page).await?;
+    let page =
+        note::list(context.app(), &context.actor, &params.id, target, NoteSelection::default(), context.page).await?;
     Ok(PageBody(page.map(|note| present_note(note, context.site()))))
 }
 
 async fn list_comments(context: RequestContext, params: OneMergeRequest) -> ApiResult<PageBody<CommentBody>> {
     let target = NoteTarget::MergeRequest(params.merge_request_id);
-    let page = note::list(context.app(), &context.actor, &params.id, target, context.page).await?;
+    let page =
+        note::list(context.app(), &context.actor, &params.id, target, NoteSelection::default(), context.page).await?;
     Ok(PageBody(page.map(|note| present_comment(note, context.site()))))
 }
 

@@ -1,13 +1,6 @@
 //! Merge requests. Each path exists twice, because older clients write `merge_request` instead of `merge_requests`.
 
-use std::io;
-use std::marker::PhantomData;
-
-use axum::body::Body as HttpBody;
-use axum::http::{HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use axum::http::{Method, StatusCode};
 use holdfast_app::Error;
 use holdfast_app::merge_requests::accept::{self, AcceptMergeRequest};
 use holdfast_app::merge_requests::changes::MergeRequestChanges;
@@ -22,7 +15,6 @@ use holdfast_domain::policy::ProjectAction::{
     CommentOnMergeRequests, CreateMergeRequest, DeleteMergeRequest, ReadMergeRequests,
 };
 use serde_json::Value;
-use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
 use super::ApiResult;
@@ -36,7 +28,7 @@ use crate::present::merge_request::{
     MergeRequestBody, MergeRequestChangesBody, VersionBody, VersionDetailsBody, present_changes, present_merge_request,
     present_version, present_version_details,
 };
-use crate::response::{ApiResponse, Body, BodyIfChanged, Created, CreatedIfChanged, PageBody, ResponseContext};
+use crate::response::{Body, BodyIfChanged, Created, CreatedIfChanged, PageBody, StreamedBody};
 use crate::{Access, RequestContext, Routes, choice, params};
 
 choice! {
@@ -289,37 +281,9 @@ async fn end_waiting(context: RequestContext, params: OneMergeRequest) -> ApiRes
 }
 
 async fn commits(context: RequestContext, params: OneMergeRequest) -> ApiResult<Body<Vec<CommitSummary>>> {
-    let commits = version::show_commits(context.app(), &context.actor, &params.id, params.merge_request_id).await?;
+    let (actor, request) = (&context.actor, params.merge_request_id);
+    let (_, commits) = version::show_commits(context.app(), actor, &params.id, request).await?;
     Ok(Body(commits.into_iter().map(present_commit_summary).collect()))
-}
-
-/// A JSON response that is computed while it is sent.
-struct StreamedBody<T> {
-    stream: BoxStream<'static, io::Result<Bytes>>,
-    schema: PhantomData<fn() -> T>,
-}
-
-impl<T> StreamedBody<T> {
-    const fn new(stream: BoxStream<'static, io::Result<Bytes>>) -> Self {
-        Self { stream, schema: PhantomData }
-    }
-}
-
-impl<T: ToSchema> ApiResponse for StreamedBody<T> {
-    const STATUS: StatusCode = StatusCode::OK;
-
-    fn schema() -> RefOr<Schema> {
-        T::schema()
-    }
-
-    fn schemas(into: &mut Vec<(String, RefOr<Schema>)>) {
-        T::schemas(into);
-    }
-
-    fn respond(self, _: &ResponseContext<'_>) -> Response {
-        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        (Self::STATUS, [json], HttpBody::from_stream(self.stream)).into_response()
-    }
 }
 
 async fn changes(context: RequestContext, params: OneMergeRequest) -> ApiResult<StreamedBody<MergeRequestChangesBody>> {
@@ -340,7 +304,7 @@ async fn versions(context: RequestContext, params: OneMergeRequest) -> ApiResult
 }
 
 params! {
-    struct OneVersion {
+    pub(super) struct OneVersion {
         flatten request: OneMergeRequest,
         required version_id: MergeRequestVersionId,
     }

@@ -1,6 +1,6 @@
 use axum::http::Method;
 use chrono::NaiveDate;
-use holdfast_app::planning::milestone::{self, MilestoneChanges, StateEvent};
+use holdfast_app::planning::milestone::{self, Filter, MilestoneChanges, StateEvent};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::MilestoneId;
 use holdfast_domain::policy::ProjectAction::{ManageMilestones, ReadIssues, ReadMilestones};
@@ -32,7 +32,8 @@ async fn list(context: RequestContext, params: ListMilestones) -> ApiResult<Page
         State::Closed => Some(true),
         State::All => None,
     };
-    let page = milestone::list(context.app(), &context.actor, &params.id, closed, &params.iid, context.page).await?;
+    let filter = Filter { closed, iids: params.iid, ..Filter::default() };
+    let page = milestone::list(context.app(), &context.actor, &params.id, &filter, context.page).await?;
     Ok(PageBody(page.map(present_milestone)))
 }
 

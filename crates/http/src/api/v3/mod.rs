@@ -9,6 +9,8 @@ mod commit_statuses;
 mod commits;
 mod content;
 mod current_user;
+mod deploy_keys;
+mod discussions;
 mod emails;
 mod events;
 mod files;
@@ -41,19 +43,19 @@ mod stars;
 mod system_hook_deliveries;
 mod system_hooks;
 mod tags;
+mod time_tracking;
+mod todos;
 mod tokens;
 mod triggers;
 mod uploads;
 mod users;
 mod variables;
 
-use crate::Routes;
-use crate::error::ApiError;
-
-type ApiResult<A> = Result<A, ApiError>;
+use super::ApiResult;
+use crate::{ApiVersion, Routes};
 
 pub fn routes() -> Routes {
-    let mut routes = Routes::default();
+    let mut routes = Routes::new(ApiVersion::V3);
     session::routes(&mut routes);
     current_user::routes(&mut routes);
     users::routes(&mut routes);
@@ -71,6 +73,7 @@ pub fn routes() -> Routes {
     shares::routes(&mut routes);
     stars::routes(&mut routes);
     uploads::routes(&mut routes);
+    deploy_keys::routes(&mut routes);
     project_hooks::routes(&mut routes);
     system_hooks::routes(&mut routes);
     project_hook_deliveries::routes(&mut routes);
@@ -83,6 +86,9 @@ pub fn routes() -> Routes {
     award_emoji::routes(&mut routes);
     merge_requests::routes(&mut routes);
     merge_request_notes::routes(&mut routes);
+    discussions::routes(&mut routes);
+    todos::routes(&mut routes);
+    time_tracking::routes(&mut routes);
     events::routes(&mut routes);
     forks::routes(&mut routes);
     imports::routes(&mut routes);

@@ -1,6 +1,6 @@
 use axum::http::Method;
 use chrono::{DateTime, Utc};
-use holdfast_app::planning::note::{self, NoteTarget};
+use holdfast_app::planning::note::{self, NoteSelection, NoteTarget};
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{IssueId, NoteId};
 use holdfast_domain::policy::ProjectAction::{CreateIssue, ReadIssues};
@@ -14,7 +14,8 @@ use crate::{Access, RequestContext, Routes, params};
 
 async fn list(context: RequestContext, params: OneIssue) -> ApiResult<PageBody<NoteBody>> {
     let target = NoteTarget::Issue(params.issue_id);
-    let page = note::list(context.app(), &context.actor, &params.id, target, context.page).await?;
+    let page =
+        note::list(context.app(), &context.actor, &params.id, target, NoteSelection::default(), context.page).await?;
     Ok(PageBody(page.map(|note| present_note(note, context.site()))))
 }
 

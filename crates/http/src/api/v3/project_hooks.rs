@@ -64,7 +64,7 @@ params! {
 impl Attributes {
     fn into_changes(self) -> HookChanges {
         HookChanges {
-            url: self.url,
+            url: Some(self.url),
             token: self.token,
             push_events: self.push_events,
             tag_push_events: self.tag_push_events,

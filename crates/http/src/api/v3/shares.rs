@@ -9,7 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ApiResult;
-use crate::response::{Created, NoContent};
+use crate::api::shared::shares::delete;
+use crate::response::Created;
 use crate::{Access, RequestContext, Routes, params};
 
 /// A share of a project with a group.
@@ -44,19 +45,6 @@ async fn create(context: RequestContext, params: CreateShare) -> ApiResult<Creat
         group_access: share.access_level.as_i16(),
         expires_at: share.expires_at,
     }))
-}
-
-params! {
-    struct OneShare {
-        required id: ProjectRef,
-        /// Id of the group.
-        required group_id: NamespaceId,
-    }
-}
-
-async fn delete(context: RequestContext, params: OneShare) -> ApiResult<NoContent> {
-    share::delete(context.app(), &context.actor, &params.id, params.group_id).await?;
-    Ok(NoContent)
 }
 
 pub fn routes(routes: &mut Routes) {

@@ -34,7 +34,7 @@ params! {
 
 async fn create(context: RequestContext, params: CreateHook) -> ApiResult<Created<Vec<SystemHookBody>>> {
     let changes = HookChanges {
-        url: params.url,
+        url: Some(params.url),
         token: params.token,
         push_events: params.push_events,
         tag_push_events: params.tag_push_events,
@@ -68,6 +68,6 @@ pub fn routes(routes: &mut Routes) {
     let manage = Access::Instance(ManageHooks);
     routes.add(Method::GET, PATH, manage, "List system hooks", list);
     routes.add(Method::POST, PATH, manage, "Create a system hook", create);
-    routes.add(Method::GET, ONE, manage, "Test a system hook", test);
+    routes.add_get_with_effect(ONE, manage, "Test a system hook", test);
     routes.add(Method::DELETE, ONE, manage, "Delete a system hook", delete);
 }

@@ -26,7 +26,8 @@ params! {
     struct CreateTokenParams {
         /// Name of the token.
         required name: String,
-        /// Scopes of the token: `api`, `read_user` and `sudo`. `api` by default.
+        /// Scopes of the token: `api`, `read_api`, `read_user`, `read_repository`, `write_repository` and `sudo`. `api` by
+        /// default.
         list scopes: String,
         /// First day on which the token is no longer valid.
         optional expires_at: NaiveDate,

@@ -5,6 +5,7 @@ use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::InstanceAction::{ManageUsers, ReadUsers};
 
 use super::ApiResult;
+use crate::api::shared::users::Profile;
 use crate::error::ApiError;
 use crate::present::user::{ListedUser, ShownUser, UserFull, full, profile, summary};
 use crate::response::{Body, Created, PageBody};
@@ -53,51 +54,6 @@ async fn show(context: RequestContext, params: OneUser) -> ApiResult<Body<ShownU
         true => ShownUser::Full(Box::new(full(user, context.site()))),
         false => ShownUser::Profile(Box::new(profile(user, context.site()))),
     }))
-}
-
-params! {
-    /// What creation and change have in common.
-    struct Profile {
-        nullable skype: String,
-        nullable linkedin: String,
-        nullable twitter: String,
-        nullable website_url: String,
-        nullable organization: String,
-        nullable bio: String,
-        nullable location: String,
-        /// Maximum number of projects in the user's own namespace.
-        optional projects_limit: i32,
-        /// Whether the user is an administrator.
-        optional admin: bool,
-        /// Whether the user may create groups.
-        optional can_create_group: bool,
-        /// Whether the user is external: internal projects and groups are invisible to external users.
-        optional external: bool,
-        /// Name of an external identity provider. Required together with `extern_uid`, the id of the user there.
-        nullable provider: String,
-        nullable extern_uid: String,
-    }
-}
-
-impl Profile {
-    fn into_changes(self) -> UserChanges {
-        UserChanges {
-            skype: self.skype,
-            linkedin: self.linkedin,
-            twitter: self.twitter,
-            website_url: self.website_url,
-            organization: self.organization,
-            bio: self.bio,
-            location: self.location,
-            projects_limit: self.projects_limit,
-            admin: self.admin,
-            can_create_group: self.can_create_group,
-            external: self.external,
-            provider: self.provider,
-            extern_uid: self.extern_uid,
-            ..UserChanges::default()
-        }
-    }
 }
 
 params! {

@@ -136,7 +136,7 @@ pub enum TokenCommand {
         /// Name of the token, such as its purpose.
         #[arg(long, default_value = "command line")]
         name: String,
-        /// Scopes, separated by commas: api, read_user, sudo.
+        /// Scopes, separated by commas: api, read_api, read_user, read_repository, write_repository, sudo.
         #[arg(long, value_delimiter = ',', default_value = "api")]
         scopes: Vec<String>,
         /// First day on which the token is no longer valid (YYYY-MM-DD).

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::fixtures::AccessFixture;
 use super::table::{Entry, ROLES};
-use super::{all_entries, route_name};
+use super::{all_entries, all_routes, route_name};
 use crate::projects::add_member;
 
 /// Names of columns, of response attributes, and of parameters of other routes.
@@ -166,10 +166,10 @@ async fn undeclared_attributes_are_ignored() {
     .fetch_one(&mut fixture.database)
     .await
     .unwrap();
-    let routes = holdfast_http::api::v3::routes();
+    let routes = all_routes();
     let (mut wrong, mut uncovered) = (Vec::new(), BTreeSet::new());
     let mut count = 0;
-    for route in routes.list().iter().filter(|route| ["POST", "PUT"].contains(&route.method.as_str())) {
+    for route in routes.iter().filter(|route| ["POST", "PUT", "PATCH"].contains(&route.method.as_str())) {
         let find = |role: &str| {
             let place = ROLES.iter().position(|it| *it == role).unwrap();
             let succeeds = |entry: &&Entry| entry.expected.split(' ').nth(place).unwrap().starts_with('2');
@@ -204,7 +204,16 @@ async fn undeclared_attributes_are_ignored() {
     }
     assert!(wrong.is_empty(), "{} of {count} routes:\n{}", wrong.len(), wrong.join("\n"));
     // No entry of the table signs in successfully.
-    assert_eq!(uncovered, BTreeSet::from(["POST /session".to_owned()]));
+    // These change nothing in the fixture.
+    let unchanged = [
+        "POST /session",
+        "POST /api/v4/projects/:id/labels/:label_id/unsubscribe",
+        "POST /api/v4/projects/:id/unstar",
+        "POST /api/v4/todos/:id/mark_as_done",
+        "PUT /api/v4/projects/:id/merge_requests/:merge_request_iid/discussions/:discussion_id/notes/:note_id",
+    ];
+    let unchanged = unchanged.map(str::to_owned);
+    assert_eq!(uncovered, BTreeSet::from(unchanged));
     println!("{count} routes");
 }
 

@@ -8,6 +8,11 @@ pub const PUBLIC_IDS: [&str; 4] = ["{public_pipeline}", "{public_build}", "{publ
 
 const FILE: &[u8] = b"done:\n  script: make\nplayed:\n  script: make\n  when: manual\n";
 
+/// A zip archive with the file `a.txt`, which is not compressed.
+const ARTIFACTS: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0\0\0!\0\xc7\xa7\x8b;\x04\0\0\0\x04\0\0\0\x05\0\0\0a.txttext\
+    PK\x01\x02\x14\x03\x14\0\0\0\0\0\0\0!\0\xc7\xa7\x8b;\x04\0\0\0\x04\0\0\0\x05\0\0\0\0\0\0\0\0\0\0\0\x80\x01\0\0\0\0a.txt\
+    PK\x05\x06\0\0\0\0\x01\0\x01\x003\0\0\0'\0\0\0\0\0";
+
 /// Creates a pipeline with a finished build that has artifacts and a manual one, and a runner.
 pub async fn create_builds(server: &Server, database: &mut sqlx::PgConnection, path: &str, project: i64) -> [i64; 4] {
     let admin = &server.admin;
@@ -23,7 +28,7 @@ pub async fn create_builds(server: &Server, database: &mut sqlx::PgConnection, p
     };
     let (done, played) = (id(database, "done").await, id(database, "played").await);
     let key = format!("artifacts/{done}");
-    server.app.objects.put(&key, b"PK"[..].into()).await.unwrap();
+    server.app.objects.put(&key, ARTIFACTS.into()).await.unwrap();
     for statement in statements(done, pipeline, project, &key) {
         sqlx::QueryBuilder::<sqlx::Postgres>::new(statement).build().execute(&mut *database).await.unwrap();
     }
@@ -47,7 +52,10 @@ fn statements(done: i64, pipeline: i64, project: i64, key: &str) -> Vec<String> 
         format!(
             "insert into build_objects (object_key, build_id, created_at, stored_at) values ('{key}', {done}, now(), now())"
         ),
-        format!("insert into artifacts (build_id, file_name, object_key, bytes) values ({done}, 'a.zip', '{key}', 2)"),
+        format!(
+            "insert into artifacts (build_id, file_name, object_key, bytes) values ({done}, 'a.zip', '{key}', {})",
+            ARTIFACTS.len()
+        ),
         format!(
             "insert into triggers (project_id, owner_id, token, token_digest, token_start, created_at, updated_at)
              values ({project}, 1, 'digest{project}', sha256('trigger{project}'), 'trig', now(), now())"

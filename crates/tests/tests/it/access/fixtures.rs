@@ -6,6 +6,7 @@ use holdfast_app::App;
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_domain::AccessLevel;
 use holdfast_tests::{Client, Server, TestResponse, user_attributes};
+use serde_json::Value;
 
 use super::table::{Entry, ROLES};
 
@@ -13,8 +14,6 @@ pub struct AccessFixture {
     clients: Vec<(&'static str, Client)>,
     ids: Vec<(&'static str, i64)>,
     pub database: sqlx::PgConnection,
-    /// The statements that restore every table.
-    restore: String,
     app: Arc<App>,
 }
 
@@ -32,8 +31,7 @@ impl AccessFixture {
         }
         clients.push(("administrator", server.admin.clone()));
         let mut database = server.database().await;
-        // The schema `kept` holds the copies of the tables that `restore` reads.
-        sqlx::raw_sql("update users set state = 'blocked' where username = 'blocked'; create schema kept;")
+        sqlx::raw_sql("update users set state = 'blocked' where username = 'blocked'")
             .execute(&mut database)
             .await
             .unwrap();
@@ -57,17 +55,17 @@ impl AccessFixture {
                 "{private_project}",
                 &PRIVATE_PLANNING,
                 super::build_fixtures::PRIVATE_IDS,
-                ["{private_request}", "{private_version}", "{private_request_note}"],
+                ["{private_request}", "{private_version}", "{private_request_note}", "{private_discussion}"],
                 "private",
                 0,
             ),
-            ("{internal}", "{internal_project}", &INTERNAL_PLANNING, ["{}"; 4], ["{}"; 3], "internal", 10),
+            ("{internal}", "{internal_project}", &INTERNAL_PLANNING, ["{}"; 4], ["{}"; 4], "internal", 10),
             (
                 "{public}",
                 "{public_project}",
                 &PUBLIC_PLANNING,
                 super::build_fixtures::PUBLIC_IDS,
-                ["{public_request}", "{public_version}", "{public_request_note}"],
+                ["{public_request}", "{public_version}", "{public_request_note}", "{public_discussion}"],
                 "public-group",
                 20,
             ),
@@ -95,6 +93,13 @@ impl AccessFixture {
                 let made = server.admin.post(&format!("/projects/{project}/repository/tags"), &tag).await;
                 assert_eq!(made.status, 201, "{}", made.text);
             }
+            let link = [("name", "first"), ("url", "https://a.example/first")];
+            let links = format!("/api/v4/projects/{project}/releases/noted/assets/links");
+            let made = server.admin.post(&links, &link).await;
+            assert_eq!(made.status, 201, "{}", made.text);
+            ids.push((["{private_link}", "{internal_link}", "{public_link}"][usize::from(level as u8 / 10)], {
+                made.body["id"].as_i64().unwrap()
+            }));
             let import = format!(
                 "insert into imports (project_id, job_id, url, phase, requested_at)
                  values ({project}, 0, 'https://elsewhere.example/p.git', 'waiting', now())"
@@ -129,6 +134,16 @@ impl AccessFixture {
                 ids.push((placeholder, given.body["id"].as_i64().unwrap()));
             }
         }
+        for (project, placeholder, key) in [
+            ("{private_project}", "{private_deploy_key}", crate::deploy_keys::DEPLOY_KEY),
+            ("{public_project}", "{public_deploy_key}", crate::deploy_keys::OTHER_DEPLOY_KEY),
+        ] {
+            let path = format!("/projects/{project}/deploy_keys");
+            let path = ids.iter().fold(path, |path, (name, id)| path.replace(name, &id.to_string()));
+            let added = server.admin.post(&path, &[("title", "t"), ("key", key)]).await;
+            assert_eq!(added.status, 201, "{}", added.text);
+            ids.push((placeholder, added.body["id"].as_i64().unwrap()));
+        }
         let find = |name: &str| ids.iter().find(|(placeholder, _)| *placeholder == name).unwrap().1;
         let (project, internal) = (find("{private_project}"), find("{internal}"));
         for placeholder in ["{private_project}", "{public_project}"] {
@@ -162,23 +177,21 @@ impl AccessFixture {
             .post(&format!("/projects/{project}/repository/branches"), &[("branch_name", "described"), ("ref", "main")])
             .await;
         holdfast_app::hooks::dispatch::run_once(&server.app).await.unwrap();
-        for table in TABLES {
-            sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("create table kept.{table} as table {table}"))
-                .build()
-                .execute(&mut database)
-                .await
-                .unwrap();
-        }
-        let restore = restore(&mut database).await;
-        Self { clients, ids, database, restore, app: server.app.clone() }
+        sqlx::raw_sql(KEEP_TABLES).execute(&mut database).await.unwrap();
+        Self { clients, ids, database, app: server.app.clone() }
     }
 
-    /// Restores every table to its original contents.
+    /// Restores every table to its contents when the fixture was created.
     pub async fn restore(&mut self) {
-        use sqlx::Executor;
-        let statements = sqlx::QueryBuilder::<sqlx::Postgres>::new(&self.restore);
-        self.database.execute(statements.into_sql()).await.unwrap();
+        sqlx::raw_sql("call kept.restore()").execute(&mut self.database).await.unwrap();
         self.app.git_runtime.invalidate_caches().await;
+    }
+
+    /// Returns whether a statement has written to a table since the last call of [`Self::restore`]. It may have changed
+    /// no row.
+    pub async fn is_written(&mut self) -> bool {
+        let query = sqlx::query_scalar("select exists (select from kept.written)");
+        query.fetch_one(&mut self.database).await.unwrap()
     }
 
     pub fn client(&self, role: &str) -> &Client {
@@ -222,24 +235,44 @@ impl AccessFixture {
     }
 }
 
-/// Returns the statements that restore every table. They use DELETE, since TRUNCATE is slower for few rows, and disable
-/// foreign keys meanwhile.
-async fn restore(database: &mut sqlx::PgConnection) -> String {
-    let mut statements = String::from("begin; set local session_replication_role = replica;");
-    for table in TABLES {
-        let columns: String = sqlx::query_scalar(
-            "select string_agg(quote_ident(column_name), ', ') from information_schema.columns
-             where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'",
-        )
-        .bind(table)
-        .fetch_one(&mut *database)
-        .await
-        .unwrap();
-        statements +=
-            &format!("delete from {table}; insert into {table} ({columns}) select {columns} from kept.{table};");
-    }
-    statements + "commit;"
-}
+/// Copies every table into the schema `kept`. Triggers record which tables are written to, so that only those are
+/// restored. Restoring uses DELETE, since TRUNCATE is slower for few rows; the setting disables foreign keys and the
+/// triggers meanwhile.
+const KEEP_TABLES: &str = "
+create schema kept;
+create table kept.written (table_name text not null);
+create function kept.record_written() returns trigger language plpgsql as $$
+begin
+    insert into kept.written values (tg_table_name);
+    return null;
+end $$;
+create procedure kept.restore() language plpgsql as $$
+declare
+    written text;
+    columns text;
+begin
+    perform set_config('session_replication_role', 'replica', true);
+    for written in with gone as (delete from kept.written returning table_name) select distinct table_name from gone loop
+        select string_agg(quote_ident(column_name), ', ') into columns from information_schema.columns
+            where table_schema = 'public' and table_name = written and is_generated = 'NEVER';
+        execute format('delete from public.%I', written);
+        execute format('insert into public.%1$I (%2$s) select %2$s from kept.%1$I', written, columns);
+    end loop;
+end $$;
+do $$
+declare
+    name text;
+begin
+    for name in select relname from pg_class
+        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+            and relname <> '_sqlx_migrations'
+    loop
+        execute format('create table kept.%1$I as table public.%1$I', name);
+        execute format('create trigger record_written after insert or update or delete or truncate on public.%I '
+            'for each statement execute function kept.record_written()', name);
+    end loop;
+end $$;
+";
 
 const PRIVATE_PLANNING: [&str; 6] = [
     "{private_label}",
@@ -287,9 +320,9 @@ const PUBLIC_AWARDS: [(&str, &str); 4] = [
     ("/merge_requests/{public_request}/notes/{public_request_note}", "{public_request_note_award}"),
 ];
 
-/// Creates a merge request of the branch `proposed` into `main`, and returns the ids of the request, its version and a note
-/// on it.
-async fn create_merge_request(admin: &Client, project: i64) -> [i64; 3] {
+/// Creates a merge request of the branch `proposed` into `main`, and returns the ids of the request, its version, a note on
+/// it and a discussion.
+async fn create_merge_request(admin: &Client, project: i64) -> [i64; 4] {
     let api = format!("/projects/{project}");
     let branch = [("branch_name", "proposed"), ("ref", "main")];
     assert_eq!(admin.post(&format!("{api}/repository/branches"), &branch).await.status, 200);
@@ -302,74 +335,7 @@ async fn create_merge_request(admin: &Client, project: i64) -> [i64; 3] {
     let request = request.body["id"].as_i64().unwrap();
     let versions = admin.get(&format!("{api}/merge_requests/{request}/versions")).await;
     let note = admin.post(&format!("{api}/merge_requests/{request}/notes"), &[("body", "b")]).await;
-    [request, versions.body[0]["id"].as_i64().unwrap(), note.body["id"].as_i64().unwrap()]
+    let discussion = admin.post(&format!("{api}/merge_requests/{request}/discussions"), &[("body", "b")]).await;
+    let id = |body: &Value| body["id"].as_i64().unwrap();
+    [request, id(&versions.body[0]), id(&note.body), id(&discussion.body)]
 }
-
-/// All tables, in an order in which rows can be inserted.
-const TABLES: [&str; 65] = [
-    "users",
-    "emails",
-    "identities",
-    "ssh_keys",
-    "tokens",
-    "browser_sessions",
-    "namespaces",
-    "group_members",
-    "jobs",
-    "projects",
-    "repositories",
-    "refs",
-    "ref_log",
-    "packs",
-    "pack_contents",
-    "repository_packs",
-    "protected_branches",
-    "releases",
-    "contributions",
-    "contributors",
-    "imports",
-    "namespace_redirects",
-    "project_redirects",
-    "project_members",
-    "project_shares",
-    "access_requests",
-    "stars",
-    "uploads",
-    "hooks",
-    "hook_queues",
-    "labels",
-    "label_subscriptions",
-    "board_lists",
-    "milestones",
-    "issues",
-    "issue_labels",
-    "issue_subscriptions",
-    "merge_requests",
-    "merge_request_versions",
-    "merge_request_labels",
-    "merge_request_subscriptions",
-    "notes",
-    "award_emoji",
-    "commit_comments",
-    "event_authors",
-    "events",
-    "outbox",
-    "outbox_queue",
-    "deliveries",
-    "pipelines",
-    "runners",
-    "runner_projects",
-    "runner_registration",
-    "builds",
-    "tag_sets",
-    "build_queue",
-    "build_turns",
-    "build_runs",
-    "traces",
-    "trace_pieces",
-    "build_objects",
-    "artifacts",
-    "project_variables",
-    "triggers",
-    "job_token_allowlist",
-];

@@ -56,12 +56,16 @@ pub const CODE: &str = "404 401 404 404 403 200 200 200 200 200";
 pub const DEVELOPERS: &str = "401 401 404 404 403 403 200 200 200 200";
 pub const DEVELOPERS_PUBLIC: &str = "401 401 403 403 403 403 200 200 200 200";
 
+pub const DEVELOPERS_CREATE: &str = "401 401 404 404 403 403 201 201 201 201";
+pub const DEVELOPERS_PUBLIC_CREATE: &str = "401 401 403 403 403 403 201 201 201 201";
+pub const REPORTERS_CREATE: &str = "401 401 404 404 403 201 201 201 201 201";
+pub const REPORTERS_PUBLIC_CREATE: &str = "401 401 403 403 403 201 201 201 201 201";
 pub const REPORTERS: &str = "401 401 404 404 403 200 200 200 200 200";
-const REPORTERS_PUBLIC: &str = "401 401 403 403 403 200 200 200 200 200";
+pub const REPORTERS_PUBLIC: &str = "401 401 403 403 403 200 200 200 200 200";
 
 pub const NEW_USER: Form =
     &[("email", "newcomer@example.com"), ("password", "long enough"), ("username", "newcomer"), ("name", "N")];
-const NEW_KEY: Form = &[("title", "t"), ("key", OTHER_ED25519)];
+pub const NEW_KEY: Form = &[("title", "t"), ("key", OTHER_ED25519)];
 const NEW_GROUP: Form = &[("name", "new group"), ("path", "new-group")];
 
 #[rustfmt::skip]

@@ -29,12 +29,12 @@ fn public_items_are_documented() {
     report("a public item has a doc comment: see Comments in docs/CONTRIBUTING.md", &violations);
 }
 
-/// The directory whose files are each about the resource that they are named after, which a header would only repeat.
-const NAMED_AFTER_RESOURCES: &str = "http/src/api/v3/";
+/// The directories whose files are each about the resource that they are named after, which a header would only repeat.
+const NAMED_AFTER_RESOURCES: [&str; 2] = ["http/src/api/v3/", "http/src/api/v4/"];
 
 #[test]
 fn files_begin_with_their_responsibility() {
-    let has_header = |path: &str| !path.starts_with(NAMED_AFTER_RESOURCES);
+    let has_header = |path: &str| !NAMED_AFTER_RESOURCES.iter().any(|directory| path.starts_with(directory));
     let is_test = |path: &str| path.contains("/tests/") || path.ends_with("/tests.rs");
     let checked = shipped_sources().filter(|source| has_header(&source.path) && !is_test(&source.path));
     let violations: Vec<_> =

@@ -1,7 +1,8 @@
 //! System hooks.
 
-use holdfast_tests::{PASSWORD, Receiver, Server};
+use holdfast_tests::{PASSWORD, Receiver, Server, database};
 use serde_json::{Value, json};
+use sqlx::Executor;
 
 use crate::ssh_keys::OTHER_ED25519;
 
@@ -51,6 +52,62 @@ async fn system_hooks_can_be_created_listed_and_deleted() {
         (404, &json!({"message": "404 System hook Not Found"}))
     );
     assert_eq!(server.admin.get("/hooks/1").await.status_and_body(), (404, &json!({"message": "404 Not found"})));
+}
+
+/// The route of a test has the method GET in version 3, but a token that can only read does not send anything with it.
+#[tokio::test]
+async fn a_token_for_reading_does_not_test_a_system_hook() {
+    let server = Server::start().await;
+    let (receiver, hook) = set_up_hook(&server).await;
+    let reader = server.with_token(&server.token(1.into(), &["read_api"]).await);
+    let writer = server.with_token(&server.token(1.into(), &["api"]).await);
+    let path = format!("/hooks/{hook}");
+    let before = server.dump_database().await;
+    for method in ["GET", "HEAD"] {
+        assert_eq!(reader.send(reader.request(method, &path)).await.status, 403, "{method}");
+    }
+    let refused = reader.get(&path).await.body;
+    assert_eq!((&refused["error"], &refused["scope"]), (&json!("insufficient_scope"), &json!("api")));
+    for readable in ["/hooks", "/hooks/{hook}/deliveries", "/api/v4/hooks/{hook}", "/api/v4/hooks/{hook}/events"] {
+        assert_eq!(reader.get(&readable.replace("{hook}", &hook.to_string())).await.status, 200, "{readable}");
+    }
+    server.deliver_hooks().await;
+    assert!(receiver.take_received().is_empty());
+    let after = server.dump_database().await;
+    assert_eq!((&after["deliveries"], &after["outbox"]), (&before["deliveries"], &before["outbox"]));
+    assert_eq!(writer.get(&path).await.status, 200);
+    server.deliver_hooks().await;
+    assert_eq!(receiver.take_received().len(), 1);
+}
+
+/// Two requests that change different attributes at once: both changes are stored.
+#[tokio::test]
+async fn concurrent_updates_of_a_system_hook_are_both_stored() {
+    let server = Server::start().await;
+    let made = server.admin.post("/api/v4/hooks", &[("url", "https://h.example/a"), ("token", "s3cret")]).await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    let path = format!("/api/v4/hooks/{}", made.body["id"]);
+    let (mut blocking, mut observer) = (server.database().await, server.database().await);
+    blocking.execute("begin; select id from hooks for no key update").await.unwrap();
+    let update = |form: &'static [(&str, &str)]| {
+        let (admin, path) = (server.admin.clone(), path.clone());
+        tokio::spawn(async move { admin.put(&path, form).await })
+    };
+    let updates = [
+        update(&[("url", "https://h.example/b"), ("tag_push_events", "true")]),
+        update(&[("push_events", "false")]),
+        update(&[("enable_ssl_verification", "false")]),
+    ];
+    database::wait_for_blocked(&mut observer, 3).await;
+    blocking.execute("commit").await.unwrap();
+    for update in updates {
+        let updated = update.await.unwrap();
+        assert_eq!(updated.status, 200, "{}", updated.text);
+    }
+    let stored = server.admin.get(&path).await.body;
+    assert_eq!(stored["url"], "https://h.example/b");
+    assert_eq!((&stored["tag_push_events"], &stored["push_events"]), (&json!(true), &json!(false)));
+    assert_eq!(stored["enable_ssl_verification"], false);
 }
 
 #[tokio::test]

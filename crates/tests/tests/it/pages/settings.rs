@@ -189,7 +189,10 @@ async fn a_new_token_is_shown_once_and_not_stored() {
     let page = browser.get("/profile/tokens").await;
     assert_eq!(page.texts(".empty h2"), ["No tokens yet"]);
     // Only administrators can act as others, so only they are offered the scope.
-    assert_eq!(page.attributes("input[name='scopes[]']", "value"), ["api", "read_user"]);
+    assert_eq!(
+        page.attributes("input[name='scopes[]']", "value"),
+        ["api", "read_api", "read_user", "read_repository", "write_repository"]
+    );
     let root = server.sign_in("root").await;
     assert!(root.get("/profile/tokens").await.attributes("input[name='scopes[]']", "value").contains(&"sudo".into()));
     let request = browser.request("POST", "/profile/tokens").header("sec-fetch-site", "same-origin");

@@ -167,3 +167,14 @@ async fn artifacts_are_found_by_ref_name() {
     let (_, eve) = fixture.server.user("eve").await;
     assert_eq!((guest.get(&branch).await.status, eve.get(&branch).await.status), (403, 404));
 }
+
+/// A path that exists for another method only is no file of the artifacts, whatever these contain.
+#[tokio::test]
+async fn keeping_artifacts_with_get_responds_like_other_wrong_methods() {
+    let (fixture, _, job) = set_up().await;
+    for action in ["artifacts/keep", "cancel", "erase"] {
+        let path = format!("/api/v4{}", fixture.path(&format!("/jobs/{}/{action}", job.id)));
+        let answer = fixture.ada.get(&path).await;
+        assert_eq!(answer.status_and_body(), (404, &json!({ "error": "404 Not Found" })), "{action}");
+    }
+}

@@ -64,7 +64,7 @@ async fn list(context: RequestContext, path: ProjectPathParams) -> PageResult {
 async fn create(context: RequestContext, params: NewPipeline) -> PageResult {
     let reference = params.project.reference();
     let ref_name = params.r#ref.unwrap_or_default();
-    match creation::create(context.app(), &context.actor, &reference, &ref_name).await {
+    match creation::create_on_page(context.app(), &context.actor, &reference, &ref_name).await {
         Ok(pipeline) => {
             let url = params.project.links().pipeline(pipeline.id);
             Ok(respond::see_other(url).with_flash(FlashCode::PipelineCreated))

@@ -145,7 +145,8 @@ async fn create_defaults(context: RequestContext, project: ProjectPathParams) ->
 
 async fn edit(context: RequestContext, OneLabel { project, id }: OneLabel) -> PageResult {
     let reference = project.reference();
-    let (project, label) = label::show_for_update(context.app(), &context.actor, &reference, id.into()).await?;
+    let (project, label) =
+        label::show_for_update(context.app(), &context.actor, &reference, &LabelRef::Id(id.into())).await?;
     ensure_address(&context, &project)?;
     let abilities = Abilities::new(&project, &context.actor);
     let values = LabelValues::from(&label);
@@ -154,9 +155,12 @@ async fn edit(context: RequestContext, OneLabel { project, id }: OneLabel) -> Pa
 
 async fn update(context: RequestContext, UpdateLabel { project, id, label: params }: UpdateLabel) -> PageResult {
     let (reference, values) = (project.reference(), LabelValues::from(params));
-    let (project, label) = label::show_for_update(context.app(), &context.actor, &reference, id.into()).await?;
+    let (project, label) =
+        label::show_for_update(context.app(), &context.actor, &reference, &LabelRef::Id(id.into())).await?;
     let updated = match changes(&values) {
-        Ok(changes) => label::update_by_id(context.app(), &context.actor, &reference, id.into(), changes).await,
+        Ok(changes) => {
+            label::update(context.app(), &context.actor, &reference, &LabelRef::Id(id.into()), changes).await
+        }
         Err(violations) => Err(violations.into()),
     };
     match updated {
@@ -173,18 +177,18 @@ async fn update(context: RequestContext, UpdateLabel { project, id, label: param
 }
 
 async fn delete(context: RequestContext, OneLabel { project, id }: OneLabel) -> PageResult {
-    label::delete_by_id(context.app(), &context.actor, &project.reference(), id.into()).await?;
+    label::delete(context.app(), &context.actor, &project.reference(), &LabelRef::Id(id.into())).await?;
     Ok(respond::see_other(project.links().labels()).with_flash(FlashCode::LabelDeleted))
 }
 
 async fn subscribe_to(context: RequestContext, OneLabel { project, id }: OneLabel) -> PageResult {
-    let label = LabelRef(id.to_string());
+    let label = LabelRef::Id(id.into());
     label::subscribe(context.app(), &context.actor, &project.reference(), &label).await?;
     Ok(respond::see_other(project.links().labels()).with_flash(FlashCode::LabelSubscribed))
 }
 
 async fn unsubscribe_from(context: RequestContext, OneLabel { project, id }: OneLabel) -> PageResult {
-    let label = LabelRef(id.to_string());
+    let label = LabelRef::Id(id.into());
     label::unsubscribe(context.app(), &context.actor, &project.reference(), &label).await?;
     Ok(respond::see_other(project.links().labels()).with_flash(FlashCode::LabelUnsubscribed))
 }

@@ -77,7 +77,10 @@ impl ScopeChoice {
     pub const fn meaning(&self) -> &'static str {
         match self.scope {
             Scope::Api => "everything that you may do, through the API and with git over HTTP",
+            Scope::ReadApi => "read everything that you may read, through the API and with git over HTTP",
             Scope::ReadUser => "read your own account and those of other users, and nothing else",
+            Scope::ReadRepository => "fetch with git over HTTP, and read files through the API",
+            Scope::WriteRepository => "fetch and push with git over HTTP, and nothing else",
             Scope::Sudo => "act as other users, if you are an administrator",
         }
     }

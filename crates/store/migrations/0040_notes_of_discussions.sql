@@ -1,0 +1,1 @@
+alter table notes add column discussion_id bigint references discussions on delete cascade;
