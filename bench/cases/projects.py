@@ -2,7 +2,7 @@
 
 The statement is taken from PostgreSQL's log, separately for each size, so that there is no copy to maintain."""
 
-from harness import BaseCase, Load, capture, compare, growth, same_answers
+from harness import BaseCase, Load, capture_page, compare, growth, same_answers
 
 SIZES = {"small": "projects_small", "large": "projects_large"}
 # A word that about 0.3 % of the projects of bench/seed contain.
@@ -46,10 +46,7 @@ class Case(BaseCase):
         ours = Load(f"{name} ours", instance.ours_as(user), f"/api/v3{view}", seconds)
         if not ours.ids():
             return None
-        pages = [statement for statement in environment.statements(ours.ids) if " as total from " in statement.sql]
-        if len(pages) != 1:
-            raise RuntimeError(f"{len(pages)} statements read the page of {ours.path}")
-        captured = capture(instance.reference, pages[0], rows=20)
+        captured = capture_page(environment, instance.reference, ours, rows=20)
         return ours, Load(f"{name} reference", instance.reference, captured, seconds)
 
     def check(self, _environment):

@@ -125,6 +125,9 @@ class Instance:
     def numbers(self, sql):
         return [int(line) for line in shell('"$POSTGRES/psql" -AtX "$URL" -c "$SQL"', URL=self.url, SQL=sql).split()]
 
+    def execute(self, sql):
+        shell('"$POSTGRES/psql" -qX -v ON_ERROR_STOP=1 "$URL" -c "$SQL"', URL=self.url, SQL=sql)
+
     def number(self, sql):
         return self.numbers(sql)[0]
 
@@ -165,6 +168,8 @@ class Environment:
     def __init__(self, options):
         self.seconds, self.connections, self.hooks = options.seconds, options.connections, options.hooks
         self.pushes, self.forks, self.many_refs = options.pushes, options.forks, options.many_refs
+        self.open_merge_requests = options.open_merge_requests
+        self.large_merge_requests = options.large_merge_requests
         projects = options.large_projects
         self.sizes = {
             "small": Size(1000, 1000),
@@ -173,6 +178,8 @@ class Environment:
             "projects_large": Size(projects // 5, projects // 10, projects),
             "feed_small": Size(2000, 300, 3000, 10_000),
             "feed_large": Size(2000, 300, 3000, options.large_events),
+            "merge_requests_small": Size(200, 100, 200),
+            "merge_requests_large": Size(200, 100, 200),
             "writes": Size(10_000, 100, 1000),
             "git_local": Size(200, 100),
             "git_s3": Size(200, 100),

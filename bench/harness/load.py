@@ -32,6 +32,15 @@ def capture(reference, statement, rows):
     return f"/captured/{int(body)}"
 
 
+def capture_page(environment, reference, ours, rows):
+    """Gives the reference the statement with which the server reads the page of `ours`, and returns the path where it
+    runs the statement."""
+    pages = [statement for statement in environment.statements(ours.ids) if " as total from " in statement.sql]
+    if len(pages) != 1:
+        raise RuntimeError(f"{len(pages)} statements read the page of {ours.path}")
+    return capture(reference, pages[0], rows)
+
+
 class Load:
     """A measurement with many concurrent requests. `server` belongs to an instance."""
 

@@ -55,6 +55,8 @@ def write(path, environment, options, results, rounds):
             "pushes": options.pushes,
             "forks": options.forks,
             "many_refs": options.many_refs,
+            "large_merge_requests": options.large_merge_requests,
+            "open_merge_requests": options.open_merge_requests,
             "sizes": {i.name: vars(i.size) for i in environment.instances},
         },
         "notes": environment.notes,

@@ -54,6 +54,8 @@ class Result:
     def goal(self):
         """The goal, in the unit of the value."""
         show = (lambda v: f"{v:.2f}") if self.reference is not None else UNITS[self.unit][1]
+        if self.at_least is not None and self.at_least == self.at_most:
+            return f"= {show(self.at_least)}"
         if self.at_least is not None:
             return f">= {show(self.at_least)}"
         if self.at_most is not None:

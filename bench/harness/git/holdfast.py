@@ -43,11 +43,18 @@ class Holdfast(Target):
 
     def ask(self, path, /, **parameters):
         """Sends a POST request to the REST API, and returns the response."""
+        return self._send("POST", 201, path, parameters)
+
+    def put(self, path, /, **parameters):
+        """Sends a PUT request to the REST API, and returns the response."""
+        return self._send("PUT", 200, path, parameters)
+
+    def _send(self, method, expected, path, parameters):
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         headers = self.server.headers | kind
-        status, body = request("POST", self.port, f"/api/v3{path}", headers, urlencode(parameters))
-        if status != 201:
-            raise RuntimeError(f"{self.name}: POST {path} with {parameters} answers {status}: {body[:300]!r}")
+        status, body = request(method, self.port, f"/api/v3{path}", headers, urlencode(parameters))
+        if status != expected:
+            raise RuntimeError(f"{self.name}: {method} {path} with {parameters} answers {status}: {body[:300]!r}")
         return json.loads(body)
 
     def _fill(self, project, fixture):

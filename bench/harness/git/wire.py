@@ -88,8 +88,8 @@ class Pusher:
         self.advertisement()
         self.send(body)
 
-    def advertisement(self):
-        return self._ask("GET", "info/refs?service=git-receive-pack")
+    def advertisement(self, service="git-receive-pack"):
+        return self._ask("GET", f"info/refs?service={service}")
 
     def send(self, body):
         """Sends a push without requesting the refs."""
