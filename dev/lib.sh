@@ -334,7 +334,7 @@ scratch_directory() {
 }
 
 scratch_end() {
-    local status=$? cluster
+    local status=$? cluster disk
     set +e
     trap '' INT TERM
     stop "$SCRATCH" server
@@ -344,17 +344,19 @@ scratch_end() {
     if ((status)) && mv "$SCRATCH/server.log" "$CACHE/" 2>/dev/null; then
         say "the log of the server is kept: $CACHE/server.log"
     fi
-    ! mountpoint -q "$SCRATCH/disk" || umount -l "$SCRATCH/disk"
+    for disk in "$SCRATCH"/*/; do ! mountpoint -q "$disk" || umount -l "$disk"; done
     rm -rf "$SCRATCH"
 }
 
-# small_disk SIZE: mounts a small disk at SCRATCH/disk, to be filled; only root can.
+# memory_disk NAME SIZE: mounts a file system in memory at SCRATCH/NAME; only root can.
+memory_disk() {
+    mkdir "$SCRATCH/$1"
+    ((!EUID)) && mount -t tmpfs -o "size=$2,mode=755" holdfast "$SCRATCH/$1" 2>/dev/null
+}
+
+# small_disk SIZE: mounts a small disk at SCRATCH/disk, to be filled.
 small_disk() {
-    mkdir "$SCRATCH/disk"
-    if ((EUID)) || ! mount -t tmpfs -o "size=$1,mode=755" holdfast "$SCRATCH/disk" 2>/dev/null; then
-        say "no small disk can be mounted here: none will be filled"
-        return 1
-    fi
+    memory_disk disk "$1" || { say "no small disk can be mounted here: none will be filled"; return 1; }
 }
 
 # venv REQUIREMENTS: prints the directory of a Python environment with these packages, which is created once.

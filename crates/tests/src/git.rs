@@ -46,10 +46,16 @@ pub fn git_programs() -> Vec<PathBuf> {
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 
+/// Returns the git program that is first in the search path. With its absolute path the standard library starts a
+/// process without forking this one, whose page tables are large.
+pub fn git_program() -> PathBuf {
+    git_programs().pop().expect("git is installed")
+}
+
 impl WorkTree {
     /// Creates an empty work tree on the branch `main`.
     pub async fn new() -> Self {
-        Self::with_program("git".into()).await
+        Self::with_program(git_program()).await
     }
 
     pub async fn with_program(program: PathBuf) -> Self {

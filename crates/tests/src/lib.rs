@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 pub use browser::{Browser, PageForm, PageResponse, has_attribute};
 pub use client::{Client, TestResponse};
 use database::TestDatabase;
-pub use git::{GitOutcome, WorkTree, git_programs};
+pub use git::{GitOutcome, WorkTree, git_program, git_programs};
 pub use receiver::{ReceivedRequest, Receiver};
 pub use rng::SeededRng;
 

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
 
+use holdfast_tests::git_program;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -45,7 +46,7 @@ impl LocalRepository {
     }
 
     fn command<I: IntoIterator<Item: AsRef<OsStr>>>(&self, arguments: I) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(git_program());
         command
             .current_dir(self.directory.path())
             .env_clear()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use holdfast_tests::git_program;
 use tokio::process::Command;
 
 use crate::local::run;
@@ -30,7 +31,7 @@ impl WorkTree {
     }
 
     pub fn command(&self, directory: &Path, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = Command::new(git_program());
         command
             .current_dir(directory)
             .env_clear()
