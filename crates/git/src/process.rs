@@ -262,7 +262,8 @@ impl Command {
     }
 
     /// Like [`Self::run`], but also returns whether the command exits with status 0. With status 1 it must write nothing
-    /// to stderr. Some commands describe a negative result in their output.
+    /// to stderr, and with status 0 no error: git before 2.45 merges a tree that it cannot read as if it were empty. Some
+    /// commands describe a negative result in their output.
     pub async fn run_with_status(self, input: &[u8], max_bytes: u64, deadline: Duration) -> Result<(bool, Vec<u8>)> {
         let mut process = self.start()?;
         let (mut stdin, stdout, stderr) = process.take_pipes();
@@ -275,7 +276,11 @@ impl Command {
             };
             let ((), output, stderr_tail) =
                 tokio::join!(feed, read_limited(stdout, max_bytes), read_stderr_tail(stderr));
-            Ok((process.wait_allowing_exit_1(&stderr_tail).await?, output?))
+            let is_success = process.wait_allowing_exit_1(&stderr_tail).await?;
+            match last_line(&stderr_tail) {
+                Some(detail) if has_error(&stderr_tail) => Err(Error::CommandFailed { command: name, detail }),
+                _ => Ok((is_success, output?)),
+            }
         };
         tokio::time::timeout(deadline, work).await.unwrap_or(Err(Error::TimedOut { command: name, after: deadline }))
     }
@@ -346,13 +351,22 @@ impl GitProcess {
     }
 }
 
+/// What the lines begin with that report an error after which git may go on.
+const ERROR: &str = "error: ";
+
+fn has_error(stderr: &[u8]) -> bool {
+    String::from_utf8_lossy(stderr).lines().any(|line| line.starts_with(ERROR))
+}
+
 fn last_line(stderr: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(stderr);
     let mut lines = text.lines().map(|line| line.trim_matches(['\0', ' '])).filter(|line| !line.is_empty());
     let mut line = lines.next_back()?;
-    // An earlier line names the object and the reason.
+    // An earlier line names the object and the reason. Histories also seem unrelated if a commit cannot be read.
     if line == "fatal: fsck error in packed object" {
         line = lines.rfind(|line| line.starts_with("error: object ")).unwrap_or(line);
+    } else if line == "fatal: refusing to merge unrelated histories" {
+        line = lines.rfind(|line| line.starts_with(ERROR)).unwrap_or(line);
     }
     Some(line.trim_start_matches("fatal: ").trim_start_matches("error: ").chars().take(300).collect())
 }
