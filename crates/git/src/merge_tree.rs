@@ -5,6 +5,7 @@ use std::time::Duration;
 use gix::ObjectId;
 
 use crate::new_commit::NewCommit;
+use crate::process::MERGE_SOURCE_FILE;
 use crate::reader::{Reader, Signature};
 use crate::{Error, Git, Quarantine, Result};
 
@@ -18,7 +19,8 @@ const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 pub enum Merge {
     /// The id of the merged tree, whose objects are in the quarantine.
     Tree(ObjectId),
-    /// The paths that git cannot merge, in its order. Empty if the commits have no common ancestor.
+    /// The paths that git cannot merge, in its order. Empty if the commits have no common ancestor, or if git stops with
+    /// a failed assertion. It does so for some renames, whichever its version.
     Conflicts(Vec<Vec<u8>>),
 }
 
@@ -35,6 +37,10 @@ pub async fn merge_commits(git: &Git, quarantine: &Quarantine, ours: ObjectId, t
     let (is_clean, output) = match merged {
         // Commits without a common ancestor are not merged.
         Err(Error::CommandFailed { detail, .. }) if detail.contains("unrelated histories") => {
+            return Ok(Merge::Conflicts(Vec::new()));
+        }
+        Err(Error::CommandFailed { detail, .. }) if detail.contains(MERGE_SOURCE_FILE) => {
+            tracing::warn!(%ours, %theirs, detail, "git cannot merge two commits, so they conflict");
             return Ok(Merge::Conflicts(Vec::new()));
         }
         merged => merged?,

@@ -354,6 +354,9 @@ impl GitProcess {
 /// What the lines begin with that report an error after which git may go on.
 const ERROR: &str = "error: ";
 
+/// The file of git whose assertions fail for some trees with renames, which the message names.
+pub const MERGE_SOURCE_FILE: &str = "merge-ort.c:";
+
 fn has_error(stderr: &[u8]) -> bool {
     String::from_utf8_lossy(stderr).lines().any(|line| line.starts_with(ERROR))
 }
@@ -362,10 +365,11 @@ fn last_line(stderr: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(stderr);
     let mut lines = text.lines().map(|line| line.trim_matches(['\0', ' '])).filter(|line| !line.is_empty());
     let mut line = lines.next_back()?;
-    // An earlier line names the object and the reason. Histories also seem unrelated if a commit cannot be read.
+    // An earlier line names the object and the reason. Histories also seem unrelated, and a merge may stop with a failed
+    // assertion, if an object cannot be read.
     if line == "fatal: fsck error in packed object" {
         line = lines.rfind(|line| line.starts_with("error: object ")).unwrap_or(line);
-    } else if line == "fatal: refusing to merge unrelated histories" {
+    } else if line == "fatal: refusing to merge unrelated histories" || line.contains(MERGE_SOURCE_FILE) {
         line = lines.rfind(|line| line.starts_with(ERROR)).unwrap_or(line);
     }
     Some(line.trim_start_matches("fatal: ").trim_start_matches("error: ").chars().take(300).collect())

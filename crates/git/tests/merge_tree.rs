@@ -1,5 +1,4 @@
-//! Merges in a repository that lacks an object, with each git program of this machine. A cache whose files are deleted
-//! while git runs is such a repository.
+//! Merges at which git itself fails, with each git program of this machine.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -49,6 +48,35 @@ fn git(directory: &Path, arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
+/// Commits of submodules that were moved such that an assertion of git fails: one out of a directory, the other one with
+/// the directory.
+const MOVED_SUBMODULES: &str = "commit refs/heads/base
+mark :1
+committer A <a> 1 +0000
+data 0
+M 160000 1111111111111111111111111111111111111111 old/directory/submodule
+commit refs/heads/ours
+mark :2
+committer A <a> 2 +0000
+data 0
+from :1
+D old
+M 160000 1111111111111111111111111111111111111111 old/directory
+commit refs/heads/theirs
+mark :3
+committer A <a> 3 +0000
+data 0
+from :1
+D old
+M 160000 1111111111111111111111111111111111111111 new/directory/submodule
+";
+
+/// Returns the git programs of this machine.
+fn programs() -> impl Iterator<Item = &'static Path> {
+    ["/usr/bin/git", "/usr/local/bin/git"].map(Path::new).into_iter().filter(|path| path.exists())
+}
+
+/// A cache whose files are deleted while git runs is a repository that lacks an object.
 #[tokio::test]
 async fn a_merge_that_cannot_read_an_object_fails() {
     let directory = tempfile::tempdir().unwrap();
@@ -60,7 +88,7 @@ async fn a_merge_that_cannot_read_an_object_fails() {
     let (ours, theirs, unrelated) = (commit("ours"), commit("theirs"), commit("unrelated"));
     let objects = ["base", "base^{tree}", "ours^{tree}", "theirs", "theirs^{tree}"].map(|name| (name, id(name)));
 
-    for program in ["/usr/bin/git", "/usr/local/bin/git"].map(Path::new).into_iter().filter(|path| path.exists()) {
+    for program in programs() {
         let merge = async |theirs| {
             let quarantine = Quarantine::new(directory.path(), Some(&repository)).unwrap();
             merge_commits(&Git::new(program, 1 << 30), &quarantine, ours, theirs).await
@@ -79,5 +107,20 @@ async fn a_merge_that_cannot_read_an_object_fails() {
                 program.display()
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn commits_at_which_an_assertion_of_git_fails_conflict() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("own.git");
+    let repository = BareRepository::create_or_open(path.clone()).unwrap();
+    git(&path, &["fast-import", "--quiet"], MOVED_SUBMODULES);
+    let commit = |branch: &str| git(&path, &["rev-parse", branch], "").parse::<ObjectId>().unwrap();
+    let (ours, theirs) = (commit("ours"), commit("theirs"));
+    for program in programs() {
+        let quarantine = Quarantine::new(directory.path(), Some(&repository)).unwrap();
+        let merged = merge_commits(&Git::new(program, 1 << 30), &quarantine, ours, theirs).await;
+        assert!(matches!(merged, Ok(Merge::Conflicts(_))), "{}: {merged:?}", program.display());
     }
 }

@@ -36,7 +36,7 @@ pub enum Blocker {
     NoTargetBranch,
     /// The source branch has no commits that the target branch did not have when the merge request was updated.
     NoCommits,
-    /// These paths conflict. There is none if the branches have no common history.
+    /// These paths conflict. There is none if the branches have no common history, or if git fails to merge them.
     Conflicts(Vec<String>),
 }
 
@@ -75,7 +75,8 @@ impl Blocker {
             Self::NoTargetBranch => "The target branch does not exist any more. Choose another one",
             Self::NoCommits => "The source branch has no commits that the target branch does not have. Push some",
             Self::Conflicts(paths) if paths.is_empty() => {
-                "The branches have no common history. Rebase the source branch onto the target branch"
+                "The branches have no common history, or git cannot combine their renames. Rebase the source branch onto \
+                 the target branch"
             }
             Self::Conflicts(_) => {
                 "Both branches changed these files in ways that git cannot combine. Merge the target branch into the \

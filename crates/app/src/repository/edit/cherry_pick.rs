@@ -65,6 +65,9 @@ pub async fn create(
 const MAX_NAMED_PATHS: usize = 10;
 
 fn conflict_error(paths: &[Vec<u8>]) -> Error {
+    if paths.is_empty() {
+        return Error::Rejected("The commit conflicts with the branch: git cannot combine their renames".into());
+    }
     let named: Vec<_> = paths.iter().take(MAX_NAMED_PATHS).map(|path| String::from_utf8_lossy(path)).collect();
     let more = if paths.len() > named.len() { " and others" } else { "" };
     Error::Rejected(format!("The commit conflicts with the branch in {}{more}", named.join(", ")))
