@@ -538,6 +538,27 @@ def _():
     same(names(gl.users.list(username=user().username), "id"), [user().id])
 
 
+@flow("user status")
+def _():
+    gl.auth()
+    status = gl.user.status.get()
+    same((status.emoji, status.message), (None, None))
+    status.emoji = "rocket"
+    status.message = "away"
+    status.save()
+    same(gl.user.status.get().message, "away")
+    same(gl.users.get(gl.user.id).status.get().emoji, "rocket")
+    gl.user.status.update(new_data={})
+    same(gl.user.status.get().message, None)
+
+
+@flow("user counts")
+def _():
+    # python-gitlab has no manager for them.
+    counts = gl.http_get("/user_counts")
+    same(sorted(counts), ["assigned_issues", "merge_requests", "review_requested_merge_requests", "todos"])
+
+
 @flow("user block/unblock")
 def _():
     same(user().block(), True)
@@ -827,6 +848,17 @@ def _():
     same([level["access_level"] for level in found.push_access_levels], [40])
     protected.delete()
     gone(lambda: demo().protectedbranches.get("pg-protected"))
+
+
+@flow("protected tags")
+def _():
+    protected = demo().protectedtags.create({"name": "pg-protected-*", "create_access_level": 0})
+    found = demo().protectedtags.get("pg-protected-*")
+    same([level["access_level"] for level in found.create_access_levels], [0])
+    contains(names(demo().protectedtags.list(get_all=True)), "pg-protected-*")
+    refused(lambda: demo().tags.create({"tag_name": "pg-protected-1", "ref": "main"}), 400)
+    protected.delete()
+    gone(lambda: demo().protectedtags.get("pg-protected-*"))
 
 
 @flow("merged branches")

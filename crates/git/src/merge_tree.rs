@@ -1,5 +1,6 @@
 //! Merges trees with `git merge-tree`, without a work tree, in a quarantine.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gix::ObjectId;
@@ -19,7 +20,7 @@ const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 pub enum Merge {
     /// The id of the merged tree, whose objects are in the quarantine.
     Tree(ObjectId),
-    /// The paths that git cannot merge, in its order. Empty if the commits have no common ancestor, or if git stops with
+    /// The paths that git cannot merge, in the order of their bytes. Empty if the commits have no common ancestor, or if git stops with
     /// a failed assertion. It does so for some renames, whichever its version.
     Conflicts(Vec<Vec<u8>>),
 }
@@ -51,9 +52,22 @@ pub async fn merge_commits(git: &Git, quarantine: &Quarantine, ours: ObjectId, t
     if is_clean {
         return Ok(Merge::Tree(tree));
     }
-    let mut paths: Vec<Vec<u8>> = parts.filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
-    paths.dedup();
-    Ok(Merge::Conflicts(paths))
+    let paths = parts.filter(|path| !path.is_empty()).map(|path| original_path(path, &[ours, theirs]));
+    let paths: BTreeSet<&[u8]> = paths.collect();
+    Ok(Merge::Conflicts(paths.into_iter().map(<[u8]>::to_vec).collect()))
+}
+
+/// Returns the path that a conflicting file has in the commits. If it is a directory on the other side, git adds `~`, the
+/// id of the commit that has the file and, if there is such a file as well, `_` and a number.
+fn original_path<'a>(path: &'a [u8], commits: &[ObjectId; 2]) -> &'a [u8] {
+    let Some(tilde) = path.iter().rposition(|byte| *byte == b'~') else { return path };
+    let suffix = &path[tilde + 1..];
+    let is_added = commits.iter().any(|id| match suffix.strip_prefix(id.to_string().as_bytes()) {
+        Some([]) => true,
+        Some([b'_', number @ ..]) => number.iter().all(u8::is_ascii_digit),
+        _ => false,
+    });
+    if is_added { &path[..tilde] } else { path }
 }
 
 /// Applies the changes between two trees to a third one, as `git cherry-pick` does.

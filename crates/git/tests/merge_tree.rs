@@ -71,6 +71,29 @@ D old
 M 160000 1111111111111111111111111111111111111111 new/directory/submodule
 ";
 
+/// Commits of which one adds a file where the other one adds a directory.
+const FILE_AND_DIRECTORY: &str = "commit refs/heads/base
+mark :1
+committer A <a> 1 +0000
+data 0
+M 100644 inline base
+data 0
+commit refs/heads/ours
+mark :2
+committer A <a> 2 +0000
+data 0
+from :1
+M 100644 inline name
+data 0
+commit refs/heads/theirs
+mark :3
+committer A <a> 3 +0000
+data 0
+from :1
+M 100644 inline name/file
+data 0
+";
+
 /// Returns the git programs of this machine.
 fn programs() -> impl Iterator<Item = &'static Path> {
     ["/usr/bin/git", "/usr/local/bin/git"].map(Path::new).into_iter().filter(|path| path.exists())
@@ -110,17 +133,33 @@ async fn a_merge_that_cannot_read_an_object_fails() {
     }
 }
 
-#[tokio::test]
-async fn commits_at_which_an_assertion_of_git_fails_conflict() {
+/// Merges `theirs` into `ours` with each git program, and returns the conflicting paths of each.
+async fn merge_history(history: &str) -> Vec<Vec<Vec<u8>>> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("own.git");
     let repository = BareRepository::create_or_open(path.clone()).unwrap();
-    git(&path, &["fast-import", "--quiet"], MOVED_SUBMODULES);
+    git(&path, &["fast-import", "--quiet"], history);
     let commit = |branch: &str| git(&path, &["rev-parse", branch], "").parse::<ObjectId>().unwrap();
     let (ours, theirs) = (commit("ours"), commit("theirs"));
+    let mut conflicts = Vec::new();
     for program in programs() {
         let quarantine = Quarantine::new(directory.path(), Some(&repository)).unwrap();
         let merged = merge_commits(&Git::new(program, 1 << 30), &quarantine, ours, theirs).await;
-        assert!(matches!(merged, Ok(Merge::Conflicts(_))), "{}: {merged:?}", program.display());
+        let Ok(Merge::Conflicts(paths)) = merged else { panic!("{}: {merged:?}", program.display()) };
+        conflicts.push(paths);
+    }
+    assert!(!conflicts.is_empty(), "no git program was found");
+    conflicts
+}
+
+#[tokio::test]
+async fn commits_at_which_an_assertion_of_git_fails_conflict() {
+    merge_history(MOVED_SUBMODULES).await;
+}
+
+#[tokio::test]
+async fn a_conflict_with_a_directory_has_the_path_of_the_file() {
+    for paths in merge_history(FILE_AND_DIRECTORY).await {
+        assert_eq!(paths, [b"name".to_vec()]);
     }
 }

@@ -201,7 +201,7 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgr
         if with_rows {
             query.push("total");
         } else if needs_total {
-            self.push_count(&mut query, Purpose::Total);
+            push_count(&mut query, &self.from, Purpose::Total);
             query.push(" as total");
         } else {
             query.push("null::bigint as total");
@@ -224,17 +224,33 @@ impl<F: Fn(&mut QueryBuilder<Postgres>, Purpose), P: Fn(&mut QueryBuilder<Postgr
         Ok(query.build_query_as().persistent(is_persistent).fetch_all(connection).await?)
     }
 
-    fn push_count(&self, query: &mut QueryBuilder<Postgres>, purpose: Purpose) {
-        query.push("(select count(*) from (select 1 ");
-        (self.from)(query, purpose);
-        query.push(" limit ").push(MAX_COUNTED_TOTAL + 1).push(") counted)");
-    }
-
     async fn count(&self, connection: &mut Connection, purpose: Purpose) -> Result<Option<i64>> {
         let mut query = QueryBuilder::new("select ");
-        self.push_count(&mut query, purpose);
+        push_count(&mut query, &self.from, purpose);
         Ok(query.build_query_scalar().persistent(!self.needs_custom_plan).fetch_one(connection).await?)
     }
+}
+
+fn push_count(
+    query: &mut QueryBuilder<Postgres>,
+    push_from: impl Fn(&mut QueryBuilder<Postgres>, Purpose),
+    purpose: Purpose,
+) {
+    query.push("(select count(*) from (select 1 ");
+    push_from(query, purpose);
+    query.push(" limit ").push(MAX_COUNTED_TOTAL + 1).push(") counted)");
+}
+
+/// Counts the rows of a list without reading a page, up to [`MAX_COUNTED_TOTAL`]. `push_from` is that of a
+/// [`PagedQuery`].
+pub(crate) async fn count_rows(
+    connection: &mut Connection,
+    push_from: impl Fn(&mut QueryBuilder<Postgres>, Purpose),
+) -> Result<i64> {
+    let mut query = QueryBuilder::new("select ");
+    push_count(&mut query, push_from, Purpose::Total);
+    let count: i64 = query.build_query_scalar().fetch_one(connection).await?;
+    Ok(count.min(MAX_COUNTED_TOTAL))
 }
 
 /// Returns a `page` writer for an alias, with or without joins, that does not depend on the request.

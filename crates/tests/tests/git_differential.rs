@@ -45,10 +45,12 @@ mod work_tree;
 mod zip;
 
 use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use history::History;
 use holdfast_tests::SeededRng;
 use local::LocalRepository;
@@ -84,12 +86,15 @@ async fn responses_match_git() {
                 if number >= end {
                     break;
                 }
-                check_repository(&environment, number).await;
+                if let Err(panic) = AssertUnwindSafe(check_repository(&environment, number)).catch_unwind().await {
+                    println!("HOLDFAST_EQUAL_SEED={seed} HOLDFAST_EQUAL_ONLY={number} failed");
+                    resume_unwind(panic);
+                }
             }
         });
     }
     while let Some(done) = tasks.join_next().await {
-        done.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
+        done.unwrap_or_else(|failed| resume_unwind(failed.into_panic()));
     }
     let (cases, kinds) = (environment.cases.load(Ordering::Relaxed), environment.kinds.lock().unwrap());
     println!("{cases} cases in {:.1?}: {kinds:?}", begin.elapsed());

@@ -9,6 +9,7 @@ pub mod password;
 pub(crate) mod secret;
 pub mod session;
 pub mod ssh_key;
+pub mod status;
 pub mod token;
 pub mod user;
 mod user_changes;

@@ -1,13 +1,16 @@
-//! The start page of a user: what needs attention, the own projects, and the own activity.
+//! The start page of a user: what needs attention, the own projects, and the own activity. Clients also ask for the
+//! numbers alone.
 
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceRole, ProjectAction, min_visibility_without_membership};
 use holdfast_store::activity::{feed, inbox};
+use holdfast_store::planning::todo;
 use holdfast_store::projects::list::{self, Filter, Narrowing, Order, ProjectScope, SortKey, Viewer};
 
 pub use holdfast_store::activity::inbox::{FailedPipeline, LastPipeline, PendingRequest};
 
 use super::feed::{Event, Period};
+use crate::merge_requests;
 use crate::planning::issue::Issue;
 use crate::planning::issue_list::{self, ListIssues};
 use crate::projects::list::viewer;
@@ -75,4 +78,27 @@ pub async fn list(app: &App, actor: &Actor) -> Result<Inbox> {
     let events = feed::list_for_user(&app.database, user, reader, Period::default(), page).await?.items;
     let projects = projects.into_iter().map(with_pipeline).collect();
     Ok(Inbox { issues, failed_pipelines, access_requests, projects, events })
+}
+
+/// Numbers of what needs the attention of a user, each up to the largest total of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InboxCounts {
+    /// Open merge requests that are assigned to the user.
+    pub merge_requests: i64,
+    /// Open issues that are assigned to the user.
+    pub issues: i64,
+    /// Pending todos.
+    pub todos: i64,
+}
+
+/// Counts what needs the attention of the current user and that they can read.
+#[crate::boxed]
+pub async fn count(app: &App, actor: &Actor) -> Result<InboxCounts> {
+    let user = access::authorize_own_account(actor)?.account.id();
+    let mut connection = app.database.connection().await?;
+    Ok(InboxCounts {
+        merge_requests: merge_requests::list::count_assigned(app, &mut connection, actor).await?,
+        issues: issue_list::count_assigned(app, &mut connection, actor).await?,
+        todos: todo::count_pending(&mut connection, user, app.today()).await?,
+    })
 }

@@ -71,7 +71,10 @@ impl Blocker {
             Self::Pipeline(Some(_)) => {
                 "The pipeline of the last commit was not successful. Retry it, or push a new commit"
             }
-            Self::NoSourceBranch => "The source branch does not exist any more. Restore it",
+            Self::NoSourceBranch => {
+                "The source branch or its project does not exist any more. Restore the branch, or fetch the head of the \
+                 merge request and open another one"
+            }
             Self::NoTargetBranch => "The target branch does not exist any more. Choose another one",
             Self::NoCommits => "The source branch has no commits that the target branch does not have. Push some",
             Self::Conflicts(paths) if paths.is_empty() => {

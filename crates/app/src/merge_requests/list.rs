@@ -8,6 +8,7 @@ use holdfast_domain::merge_requests::MergeRequestState;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{GroupAction, InstanceAction, ProjectAction};
 use holdfast_git::ObjectId;
+use holdfast_store::Connection;
 use holdfast_store::merge_requests::commit::{self, CommitRequest};
 use holdfast_store::merge_requests::list::{self, Conditions, Filter, RequestScope};
 use holdfast_store::merge_requests::merge_request;
@@ -47,15 +48,12 @@ pub async fn list(
     let mut connection = app.database.connection().await?;
     let action = ProjectAction::ReadMergeRequests;
     let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    let scope = RequestScope::Project(project.id);
     let filter = Filter {
-        scope: RequestScope::Project(project.id),
-        viewer: viewer(app, actor),
-        states: input.states,
         iids: input.iids,
-        milestone: None,
-        conditions: Conditions::default(),
         sort_key: input.sort_key,
         descending: input.descending,
+        ..Filter::new(scope, viewer(app, actor), input.states)
     };
     Ok(list::list(&mut connection, &filter, page).await?)
 }
@@ -74,17 +72,20 @@ pub async fn list_for_milestone(
     let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
     let found = milestone::find(&mut connection, project.id, milestone).await?;
     found.ok_or(Error::NotFound(Resource::Record))?;
+    let scope = RequestScope::Project(project.id);
     let filter = Filter {
-        scope: RequestScope::Project(project.id),
-        viewer: viewer(app, actor),
-        states: MergeRequestState::ALL.to_vec(),
-        iids: Vec::new(),
         milestone: Some(milestone),
-        conditions: Conditions::default(),
-        sort_key: SortKey::CreatedAt,
-        descending: true,
+        ..Filter::new(scope, viewer(app, actor), MergeRequestState::ALL.to_vec())
     };
     Ok(list::list(&mut connection, &filter, page).await?)
+}
+
+/// Counts the open merge requests that are assigned to the current user.
+pub(crate) async fn count_assigned(app: &App, connection: &mut Connection, actor: &Actor) -> Result<i64> {
+    let assignee = actor.current_user()?.account.id();
+    let open = MergeRequestState::ALL.into_iter().filter(|state| state.is_open()).collect();
+    let filter = Filter::new(RequestScope::Assignee(assignee), viewer(app, actor), open);
+    Ok(list::count(connection, &filter).await?)
 }
 
 /// Maximum number of merge requests that are found by the same head, or by merge commits. Arbitrary.

@@ -15,14 +15,14 @@ use holdfast_store::worker::merge_requests::BranchUpdate;
 use super::accept::FinishedMerge;
 use super::closing;
 use super::events::{MergeRequestEventKind, publish};
-use super::merge_request::{find, lock};
+use super::merge_request::{MergeRequest, find, lock};
 use super::source::{SourceBranch, refresh};
 use super::system_note::{self, MAX_NOTED_COMMITS};
-use super::version::load_newest;
+use super::version::{Version, find_base, load_newest};
 use crate::accounts::user;
 use crate::projects::project::ProjectRef;
 use crate::repository::browse::compare;
-use crate::repository::open_repository::open_repository;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Result, access};
 
 /// Updates the merge requests from and into the pushed branches, on behalf of the user who pushed.
@@ -87,20 +87,26 @@ async fn announce(app: &App, actor: &Actor, request: MergeRequestRef, is_deleted
         notes.push(system_note::for_commits(&commits));
     }
     let mut transaction = app.database.begin().await?;
-    let found = lock(&mut transaction, actor, &repository.project, request.id).await?;
+    lock(&mut transaction, actor, &repository.project, request.id).await?;
     // Versions are announced once, even if the job runs twice. The note about a deleted branch is then written twice.
     if !version::set_announced(&mut transaction, &unannounced).await? {
         return Ok(());
     }
+    if is_deleted {
+        notes.push(system_note::for_deleted_source(&found.source_branch));
+    }
+    let now = app.clock.now();
+    if !notes.is_empty() {
+        // Not in the push: it locks the repository, and whoever locks both locks the merge request first.
+        merge_request::set_updated_at(&mut transaction, request.id, now).await?;
+    }
+    let found = find(&mut transaction, actor, &repository.project, request.id).await?;
     for version in &unannounced {
         let kind = MergeRequestEventKind::Pushed(&version.previous_head.to_string());
         publish(app, &mut transaction, current_user, &repository.project, &found, kind).await?;
     }
-    if is_deleted {
-        notes.push(system_note::for_deleted_source(&found.source_branch));
-    }
     let (target, author) = (NoteTarget::MergeRequest(request.id), current_user.account.id());
-    note::insert_system(&mut transaction, target, author, &notes, app.clock.now()).await?;
+    note::insert_system(&mut transaction, target, author, &notes, now).await?;
     todo::complete(&mut transaction, author, target).await?;
     Ok(holdfast_store::commit(transaction).await?)
 }
@@ -137,7 +143,7 @@ async fn mark_one_merged(
     head: ObjectId,
 ) -> Result<()> {
     let (repository, request, newest) = load_newest(app, &Actor::Operator, project, id).await?;
-    if newest.head != head {
+    if newest.head != head || was_merged_when_opened(app, &repository, &request, &newest).await? {
         return Ok(());
     }
     let closed_issues = closing::find_closed_issue_iids(app, &repository, &request, &newest).await?;
@@ -155,4 +161,16 @@ async fn mark_one_merged(
     merge.write(app, &mut transaction, &project, current_user).await?;
     merge.publish(app, &mut transaction, actor, &project, current_user).await?;
     Ok(holdfast_store::commit(transaction).await?)
+}
+
+/// Whether the target branch had all commits of a merge request when it was opened. Such a request stays open, even if the
+/// job of the push that brought the commits runs only afterwards.
+async fn was_merged_when_opened(
+    app: &App,
+    repository: &OpenRepository,
+    request: &MergeRequest,
+    newest: &Version,
+) -> Result<bool> {
+    let is_first = newest.created_at == request.created_at;
+    Ok(is_first && find_base(app, repository, newest).await? == Some(newest.head))
 }

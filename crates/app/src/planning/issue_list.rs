@@ -160,6 +160,13 @@ pub async fn list_assigned(app: &App, actor: &Actor, input: ListIssues, page: Pa
     Ok(issue_list::list(&mut *app.database.connection().await?, &filter, page).await?)
 }
 
+/// Counts the open issues that are assigned to the current user.
+pub(crate) async fn count_assigned(app: &App, connection: &mut Connection, actor: &Actor) -> Result<i64> {
+    let assignee = actor.current_user()?.account.id();
+    let open = ListIssues { closed: Some(false), ..ListIssues::default() };
+    Ok(issue_list::count(connection, &open.into_filter(app, actor, IssueScope::Assignee(assignee))).await?)
+}
+
 /// A filter of issues that works for all places.
 #[derive(Clone, Debug, Default)]
 pub struct IssueFilter {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use holdfast_domain::AccessLevel;
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::snapshot::Snapshot;
@@ -15,6 +16,8 @@ use crate::{Actor, App, Result, access};
 pub struct OpenRepository {
     pub project: Project,
     pub refs: Arc<Snapshot>,
+    /// The access level of the actor in the project: that of an owner for administrators.
+    pub effective_level: Option<AccessLevel>,
     /// The client whose permits the requests count for.
     pub client: ClientKey,
     objects: OnceCell<GitObjects>,
@@ -47,5 +50,6 @@ pub(crate) async fn load_refs(app: &App, actor: &Actor, project: Project) -> Res
     let refs =
         app.git_runtime.snapshots.get_or_load(&app.database, state.id, state.generation, state.head.as_deref()).await?;
     let client = access::find_client(app, actor, &project).await?;
-    Ok(OpenRepository { project, refs, client, objects: OnceCell::new() })
+    let effective_level = if actor.is_administrator() { Some(AccessLevel::Owner) } else { project.level() };
+    Ok(OpenRepository { project, refs, effective_level, client, objects: OnceCell::new() })
 }

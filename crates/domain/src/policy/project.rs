@@ -132,11 +132,11 @@ impl ProjectAction {
             Self::Read => "read the project and its events",
             Self::ReadCode => "clone, fetch, and read branches, tags and files",
             Self::WriteCode => {
-                "push, create branches and tags, delete branches (protected: by their rules), change tags (masters)"
+                "push, create branches and tags, delete branches (protected ones: by their rules), change tags (masters)"
             }
             Self::ReadRefLog => "read the ref log",
             Self::CommentOnCommits => "comment on commits",
-            Self::ProtectBranches => "protect and unprotect branches",
+            Self::ProtectBranches => "protect and unprotect branches and tags",
             Self::Fork => "fork",
             Self::ReadMembers => "list members",
             Self::Star => "star and unstar",

@@ -1,4 +1,4 @@
-//! Imports, protected branches and ref updates of repositories.
+//! Imports, protected branches and tags, and ref updates of repositories.
 
 pub mod import_phase;
 pub mod import_url;
@@ -7,5 +7,5 @@ pub mod ref_update_channel;
 
 pub use import_phase::ImportPhase;
 pub use import_url::ImportUrl;
-pub use protection::{Protection, Rule};
+pub use protection::{Protection, Rule, TagProtection, TagRule};
 pub use ref_update_channel::RefUpdateChannel;

@@ -1,4 +1,4 @@
-//! Protected branches.
+//! Protected branches and tags.
 
 use crate::AccessLevel;
 
@@ -20,6 +20,15 @@ impl Rule {
     pub fn covers(&self, branch: &str) -> bool {
         covers(&self.name, branch)
     }
+}
+
+/// The access level that is required to create the tags that match a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagRule {
+    /// The name of a tag, or a pattern in which `*` matches any number of characters.
+    pub name: String,
+    /// None if nobody may create them.
+    pub create: Option<AccessLevel>,
 }
 
 /// Returns whether a pattern matches a text, in linear time for every pattern.
@@ -66,9 +75,56 @@ impl Protection {
     }
 }
 
+/// The combination of all rules that match one tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagProtection {
+    pub is_protected: bool,
+    /// The lowest level of the rules. None if nobody may create the tag.
+    min_level_to_create: Option<AccessLevel>,
+}
+
+impl TagProtection {
+    pub fn for_tag(rules: &[TagRule], tag: &str) -> Self {
+        let mut matching = rules.iter().filter(|rule| covers(&rule.name, tag)).peekable();
+        let is_protected = matching.peek().is_some();
+        Self { is_protected, min_level_to_create: matching.filter_map(|rule| rule.create).min() }
+    }
+
+    /// Returns whether a user of this level may create the tag. Changing it requires the same.
+    pub fn can_create(self, level: Option<AccessLevel>) -> bool {
+        !self.is_protected || self.min_level_to_create.is_some_and(|min_level| level >= Some(min_level))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lowest_level_of_the_matching_tag_rules_is_required() {
+        let rule = |name: &str, create| TagRule { name: name.to_owned(), create };
+        let rules = [
+            rule("v*", Some(AccessLevel::Master)),
+            rule("v*-rc", Some(AccessLevel::Developer)),
+            rule("*-frozen", None),
+        ];
+        for (tag, developers, masters) in [
+            ("other", true, true),
+            ("v1", false, true),
+            ("v1-rc", true, true),
+            ("frozen", true, true),
+            ("a-frozen", false, false),
+            ("v1-frozen", false, true),
+        ] {
+            let protection = TagProtection::for_tag(&rules, tag);
+            let can_create = |level| protection.can_create(Some(level));
+            let expected = (developers, masters, masters);
+            let actual =
+                (can_create(AccessLevel::Developer), can_create(AccessLevel::Master), can_create(AccessLevel::Owner));
+            assert_eq!(actual, expected, "{tag}");
+            assert_eq!(protection.is_protected, !["other", "frozen"].contains(&tag), "{tag}");
+        }
+    }
 
     #[test]
     fn star_matches_any_characters() {

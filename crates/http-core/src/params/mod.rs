@@ -19,7 +19,7 @@ pub use read::{file, flatten, list, nullable, optional, required};
 #[doc(hidden)]
 pub use {serde_json, utoipa};
 
-pub use value::{CommaSeparated, FromValue, LabelTitles, ParamError, StringMap};
+pub use value::{CommaSeparated, FromValue, LabelTitles, ParamError, StringMap, Unsupported};
 
 /// A set of parameters that is declared with [`params!`](crate::params!).
 pub trait ParamSet: Sized + Send {

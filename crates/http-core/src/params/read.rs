@@ -62,6 +62,7 @@ pub mod optional {
     }
 
     pub fn describe<T: FromValue>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        let description = if description.is_empty() { T::DESCRIPTION } else { description };
         Some(ParamDoc { name, description, is_required: false, schema: T::schema() })
     }
 }

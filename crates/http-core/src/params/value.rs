@@ -13,7 +13,7 @@ use holdfast_domain::ids::{
 };
 use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 
 /// The reason why a parameter is invalid.
@@ -22,6 +22,8 @@ pub enum ParamError {
     Missing,
     Invalid,
     NotAllowed,
+    /// The reason in words, which follow the name of the parameter.
+    Explained(&'static str),
 }
 
 impl ParamError {
@@ -30,6 +32,7 @@ impl ParamError {
             Self::Missing => "is missing",
             Self::Invalid => "is invalid",
             Self::NotAllowed => "does not have a valid value",
+            Self::Explained(reason) => reason,
         }
     }
 }
@@ -148,6 +151,28 @@ impl FromValue for bool {
 
     fn schema() -> RefOr<Schema> {
         typed_schema(Type::Boolean).into()
+    }
+}
+
+/// A parameter of other servers that does not exist here, and whose value would change the result. Only values that ask
+/// for nothing are valid: false, 0, and empty ones.
+pub struct Unsupported;
+
+impl FromValue for Unsupported {
+    const DESCRIPTION: &'static str = "Is not supported, so it must be absent, false or empty.";
+
+    fn from_value(value: &Value) -> Result<Self, ParamError> {
+        let is_neutral = match value {
+            Value::Array(values) => values.iter().all(|value| Self::from_param(value).is_ok()),
+            Value::Object(fields) => fields.is_empty(),
+            other => bool::from_value(other) == Ok(false),
+        };
+        if is_neutral { Ok(Self) } else { Err(ParamError::Explained("is not supported")) }
+    }
+
+    fn schema() -> RefOr<Schema> {
+        // What clients send, such as a list, is known only to the server that has the parameter.
+        ObjectBuilder::new().schema_type(SchemaType::AnyValue).into()
     }
 }
 

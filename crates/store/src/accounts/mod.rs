@@ -8,3 +8,4 @@ pub mod identity;
 pub mod ssh_key;
 pub mod token;
 pub mod user;
+pub mod user_status;

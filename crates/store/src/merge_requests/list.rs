@@ -8,7 +8,7 @@ use holdfast_domain::{AccessLevel, Field};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::merge_request::{COLUMNS, MergeRequest, load_associations, push_joins};
-use crate::page::{PagedQuery, Purpose, Total};
+use crate::page::{PagedQuery, Purpose, Total, count_rows};
 use crate::planning::issue_list::{SortKey, TimeBounds};
 use crate::projects::list::{Viewer, push_has_level};
 use crate::{Connection, Result, search};
@@ -90,7 +90,26 @@ pub async fn list(connection: &mut Connection, filter: &Filter, page: PageReques
     Ok(page)
 }
 
+/// Counts the merge requests of a list, up to the largest total that is shown.
+pub async fn count(connection: &mut Connection, filter: &Filter) -> Result<i64> {
+    count_rows(connection, |query, purpose| FromClause { filter, query, purpose }.push()).await
+}
+
 impl Filter {
+    /// Returns the filter of all merge requests in these states, newest first.
+    pub fn new(scope: RequestScope, viewer: Viewer, states: Vec<MergeRequestState>) -> Self {
+        Self {
+            scope,
+            viewer,
+            states,
+            iids: Vec::new(),
+            milestone: None,
+            conditions: Conditions::default(),
+            sort_key: SortKey::CreatedAt,
+            descending: true,
+        }
+    }
+
     const fn column(&self) -> &'static str {
         match self.sort_key {
             SortKey::CreatedAt => "created_at",
@@ -219,11 +238,12 @@ impl FromClause<'_> {
     }
 
     fn push_for_person(&mut self, condition: &'static str, user: UserId) {
-        let states: Vec<i16> = self.filter.states.iter().map(|state| state.as_i16()).collect();
+        // The states are literals, so that the index of open merge requests can be used.
+        let states: Vec<String> = self.filter.states.iter().map(|state| state.as_i16().to_string()).collect();
         self.query.push("(select mr.id, mr.").push(self.filter.column());
         self.query.push(" from merge_requests mr join projects p on p.id = mr.project_id where ");
-        self.query.push(condition).push_bind(user.get()).push(" and mr.state = any(").push_bind(states);
-        self.query.push(") and p.namespace_id is not null and p.merge_requests_enabled");
+        self.query.push(condition).push_bind(user.get()).push(" and mr.state = any('{").push(states.join(","));
+        self.query.push("}'::int[]) and p.namespace_id is not null and p.merge_requests_enabled");
         push_can_read(self.query, self.filter.viewer);
         self.end_select();
     }

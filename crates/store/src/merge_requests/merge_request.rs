@@ -330,6 +330,14 @@ pub async fn set_merge_status(
     Ok(())
 }
 
+/// Sets the time of the last change, unless a later one is set.
+pub async fn set_updated_at(connection: &mut Connection, id: MergeRequestId, at: DateTime<Utc>) -> Result<()> {
+    sqlx::query!("update merge_requests set updated_at = greatest(updated_at, $2) where id = $1", id.get(), at)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 pub async fn delete(connection: &mut Connection, id: MergeRequestId) -> Result<()> {
     sqlx::query!("delete from merge_requests where id = $1", id.get()).execute(connection).await?;
     Ok(())

@@ -11,7 +11,7 @@ use holdfast_domain::{AccessLevel, Field};
 use sqlx::{Postgres, QueryBuilder};
 
 use super::issue::{ISSUE_COLUMNS, Issue, load_associations, push_joins};
-use crate::page::{PagedQuery, Purpose, Total};
+use crate::page::{PagedQuery, Purpose, Total, count_rows};
 use crate::projects::list::{Viewer, push_can_see, push_has_level};
 use crate::{Connection, Result, search};
 
@@ -131,6 +131,11 @@ pub async fn list(connection: &mut Connection, filter: &Filter, page: PageReques
     let mut page: Page<Issue> = list.fetch(&mut *connection, page).await?;
     load_associations(connection, &mut page.items).await?;
     Ok(page)
+}
+
+/// Counts the issues of a list, up to the largest total that is shown.
+pub async fn count(connection: &mut Connection, filter: &Filter) -> Result<i64> {
+    count_rows(connection, |query, purpose| FromClause { filter, query, purpose }.push()).await
 }
 
 impl Filter {

@@ -11,7 +11,7 @@ use sqlx::{Postgres, QueryBuilder};
 use super::note::NoteTarget;
 use crate::accounts::ghost::push_author_or_ghost;
 use crate::accounts::user::UserSummary;
-use crate::page::{PagedQuery, Total};
+use crate::page::{PagedQuery, Total, count_rows};
 use crate::projects::list::push_user_has_level;
 use crate::{Connection, Database, Result};
 
@@ -276,6 +276,15 @@ pub async fn list(
         needs_custom_plan: false,
     };
     list.fetch(&mut *database.connection().await?, page).await
+}
+
+/// Counts the pending todos of a user, up to the largest total that is shown.
+pub async fn count_pending(connection: &mut Connection, user: UserId, today: NaiveDate) -> Result<i64> {
+    let push_from = |query: &mut QueryBuilder<Postgres>, _| {
+        push_readable(query, user, today);
+        Filter::default().push(query);
+    };
+    count_rows(connection, push_from).await
 }
 
 pub async fn find(connection: &mut Connection, user: UserId, id: TodoId, today: NaiveDate) -> Result<Option<Todo>> {

@@ -15,3 +15,4 @@ pub mod release;
 pub mod repository;
 pub mod retained;
 pub mod snapshot;
+pub mod tag_protection;

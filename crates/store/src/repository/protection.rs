@@ -25,9 +25,9 @@ pub async fn list(connection: &mut Connection, project: ProjectId) -> Result<Vec
 
 /// A rule with its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredRule {
+pub struct StoredRule<R = Rule> {
     pub id: i64,
-    pub rule: Rule,
+    pub rule: R,
 }
 
 #[derive(sqlx::FromRow)]

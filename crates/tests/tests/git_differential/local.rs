@@ -118,6 +118,6 @@ pub async fn run(mut command: Command, input: Vec<u8>) -> Result<Vec<u8>, String
     let output = output.unwrap();
     match output.status.success() {
         true => Ok(output.stdout),
-        false => Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr))),
+        false => Err(format!("{command:?}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr))),
     }
 }

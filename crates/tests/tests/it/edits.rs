@@ -202,3 +202,19 @@ async fn a_cherry_pick_keeps_the_author_and_reports_conflicts() {
     );
     assert_eq!(fixture.tip("work").await, tip);
 }
+
+#[tokio::test]
+async fn a_cherry_pick_of_version_4_takes_a_message_and_rejects_a_dry_run() {
+    let fixture = Fixture::new().await;
+    let picked = fixture.tree.commit("b.txt", b"b\n", "add b").await;
+    fixture.tree.push(&fixture.server.git_url(&fixture.ada, "ada/p"), &["main"]).await.ok();
+    let tip = fixture.tip("work").await;
+    let path = format!("/api/v4{}/commits/{picked}/cherry_pick", fixture.path);
+    let refused = fixture.bob.post(&path, &[("branch", "work"), ("dry_run", "true")]).await;
+    assert_eq!(refused.status_and_body(), (400, &json!({"error": "dry_run is not supported"})));
+    assert_eq!(fixture.tip("work").await, tip);
+    let form = [("branch", "work"), ("dry_run", "false"), ("message", "another message")];
+    let created = fixture.bob.post(&path, &form).await;
+    assert_eq!((created.status, &created.body["message"]), (201, &json!("another message\n")), "{}", created.text);
+    assert_eq!(fixture.tip("work").await, created.body["id"]);
+}

@@ -1,14 +1,54 @@
 //! Requests of malicious git clients. Each test describes an attack, after which nothing has changed.
 
+use std::process::Stdio;
+
+use holdfast_tests::ssh::{KeyPair, SshServer};
 use holdfast_tests::{Client, Server, WorkTree};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdout};
 
 pub const ZERO_ID: &str = "0000000000000000000000000000000000000000";
+/// A pack without objects.
+pub const EMPTY_PACK: &[u8] =
+    b"PACK\0\0\0\x02\0\0\0\0\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
 const CAPABILITIES: &str = "\0 report-status object-format=sha1 agent=evil";
 
 pub fn packet(text: &str) -> Vec<u8> {
     let mut packet = format!("{:04x}", text.len() + 4).into_bytes();
     packet.extend_from_slice(text.as_bytes());
     packet
+}
+
+/// A push over SSH that has received the refs, so that the server has opened the repository, and has sent nothing yet.
+pub struct OpenPush {
+    process: Child,
+    stdout: ChildStdout,
+}
+
+impl OpenPush {
+    pub async fn start(ssh: &SshServer, key: &KeyPair, project: &str) -> Self {
+        let command = format!("git-receive-pack '{project}.git'");
+        let mut ssh = ssh.command(key, &["-T"]);
+        let mut process = ssh.arg(command).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stdout = process.stdout.take().unwrap();
+        loop {
+            let mut length = [0; 4];
+            stdout.read_exact(&mut length).await.unwrap();
+            let length = usize::from_str_radix(std::str::from_utf8(&length).unwrap(), 16).unwrap();
+            if length == 0 {
+                return Self { process, stdout };
+            }
+            stdout.read_exact(&mut vec![0; length - 4]).await.unwrap();
+        }
+    }
+
+    /// Sends the commands and the pack, and returns the report.
+    pub async fn finish(mut self, content: &[u8]) -> String {
+        self.process.stdin.take().unwrap().write_all(content).await.unwrap();
+        let mut report = String::new();
+        self.stdout.read_to_string(&mut report).await.unwrap();
+        report
+    }
 }
 
 pub struct GitFixture {

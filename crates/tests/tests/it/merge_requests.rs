@@ -214,6 +214,20 @@ async fn the_source_branch_of_a_merged_head_is_deleted() {
     assert_eq!(fixture.tip("main").await, fixture.topic);
 }
 
+/// A push marks the requests as merged that it merged, and not those that were opened after it.
+#[tokio::test]
+async fn a_push_does_not_merge_a_request_that_was_opened_after_it() {
+    let fixture = Fixture::new().await;
+    fixture.tree.push(&fixture.url(), &["topic:refs/heads/same"]).await.ok();
+    let earlier = fixture.propose("topic", "main").await;
+    fixture.tree.push(&fixture.url(), &["topic:refs/heads/main"]).await.ok();
+    let later = fixture.propose("same", "main").await;
+    fixture.server.run_jobs().await;
+    assert_eq!(fixture.state(&earlier).await, "merged");
+    assert_eq!(fixture.state(&later).await, "opened");
+    assert_eq!(fixture.count_merges().await, (1, 1));
+}
+
 /// A skipped pipeline never succeeds: nobody waits for it.
 #[tokio::test]
 async fn a_merge_does_not_wait_for_a_skipped_pipeline() {
@@ -251,8 +265,13 @@ async fn a_push_adds_a_version_and_force_pushed_versions_survive_a_prune() {
     let request = fixture.propose("topic", "main").await;
     fixture.tree.git(["checkout", "-q", "-B", "topic", &fixture.first]).await.ok();
     let replaced = fixture.tree.commit("c.txt", b"three\n", "replaced").await;
+    let opened = fixture.ada.get(&request).await;
+    fixture.server.advance(TimeDelta::hours(1));
     fixture.tree.push(&fixture.url(), &["+topic"]).await.ok();
     assert_eq!(fixture.ada.get(&request).await.body["sha"], replaced);
+    // Clients that poll with `updated_after` learn of the push.
+    fixture.server.run_jobs().await;
+    assert_ne!(fixture.ada.get(&request).await.body["updated_at"], opened.body["updated_at"]);
     // Without the request, these commits would be pruned.
     let project = ProjectRef::Id(fixture.project.into());
     maintenance::maintain(&fixture.server.app, &Actor::Operator, &project, RepackScope::Full).await.unwrap();
@@ -270,7 +289,6 @@ async fn a_push_adds_a_version_and_force_pushed_versions_survive_a_prune() {
         (&old.body["diffs"][0]["new_path"], &old.body["commits"][0]["id"]),
         (&json!("b.txt"), &json!(fixture.topic))
     );
-    fixture.server.run_jobs().await;
     let notes = fixture.ada.get(&format!("{request}/notes")).await;
     assert!(notes.body[0]["body"].as_str().unwrap().starts_with("added 1 commit"), "{}", notes.text);
 }

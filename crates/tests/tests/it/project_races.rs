@@ -1,14 +1,11 @@
 //! Limits and invariants of projects under concurrent requests.
 
-use std::process::Stdio;
-
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_tests::ssh::KeyPair;
 use holdfast_tests::{Client, Server, WorkTree, user_attributes};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::git_security::{ZERO_ID, packet};
+use crate::git_security::{OpenPush, ZERO_ID, packet};
 
 /// Concurrent requests cannot exceed the project limit.
 #[tokio::test]
@@ -128,32 +125,13 @@ async fn a_branch_that_became_the_default_is_not_deleted() {
     tree.git(["fetch", "-q", &url, "main"]).await.ok();
     tree.push(&url, &["FETCH_HEAD:refs/heads/next", "FETCH_HEAD:refs/heads/old"]).await.ok();
     let key = KeyPair::registered(&ada).await;
-    let mut push = ssh
-        .command(&key, &["-T"])
-        .arg("git-receive-pack 'ada/p.git'")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let (mut stdin, mut stdout) = (push.stdin.take().unwrap(), push.stdout.take().unwrap());
-    // When the client has received the refs, the server has opened the repository.
-    loop {
-        let mut length = [0; 4];
-        stdout.read_exact(&mut length).await.unwrap();
-        let length = usize::from_str_radix(std::str::from_utf8(&length).unwrap(), 16).unwrap();
-        if length == 0 {
-            break;
-        }
-        stdout.read_exact(&mut vec![0; length - 4]).await.unwrap();
-    }
+    let push = OpenPush::start(&ssh, &key, "ada/p").await;
     let changed = ada.put(&project, &[("name", "p"), ("default_branch", "next")]).await;
     assert_eq!((changed.status, &changed.body["default_branch"]), (200, &json!("next")));
     let mut commands = packet(&format!("{id} {ZERO_ID} refs/heads/next\0 report-status"));
     commands.extend(packet(&format!("{id} {ZERO_ID} refs/heads/old")));
     commands.extend_from_slice(b"0000");
-    stdin.write_all(&commands).await.unwrap();
-    let mut report = String::new();
-    stdout.read_to_string(&mut report).await.unwrap();
+    let report = push.finish(&commands).await;
     assert!(report.contains("ng refs/heads/next The default branch cannot be deleted."), "{report}");
     assert!(report.contains("ok refs/heads/old\n"), "{report}");
     let refs = tree.git(["ls-remote", "--symref", &url]).await.ok().stdout;

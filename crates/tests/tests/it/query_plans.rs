@@ -242,6 +242,7 @@ async fn no_list_needs_a_sequential_scan() {
         format!("/groups/{group}/members/2"),
         format!("/projects/{project}"),
         "/projects/team%2Fteam-project".into(),
+        "/api/v4/user_counts".into(),
     ] {
         assert_eq!(ada.get(&path).await.status, 200);
     }

@@ -11,12 +11,13 @@ use crate::repository::browse::commit::ProjectCommit;
 use crate::repository::browse::revision;
 use crate::repository::open_repository::open_repository;
 use crate::repository::refs::new_objects::signature;
+use crate::repository::refs::release::check_text;
 use crate::{Actor, App, Error, Resource, Result};
 
 const NO_CHANGE: &str = "The branch has the changes of this commit already";
 
-/// Creates a commit on a branch with the changes of another commit since its first parent. The author stays, and the
-/// current user is the committer.
+/// Creates a commit on a branch with the changes of another commit since its first parent. The author stays, as does the
+/// message unless there is a new one, and the current user is the committer.
 #[crate::boxed]
 pub async fn create(
     app: &App,
@@ -24,9 +25,11 @@ pub async fn create(
     project: &ProjectRef,
     revision: &str,
     branch: &str,
+    message: Option<&str>,
 ) -> Result<ProjectCommit> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let picked = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
+    check_text("message", message.unwrap_or_default())?;
     let current_user = actor.current_user()?;
     let permit = acquire_push_permit(app, actor, project).await?;
     for _ in 0..MAX_ATTEMPTS {
@@ -52,7 +55,7 @@ pub async fn create(
             parents: vec![tip],
             author: commit.author,
             committer: signature(app, current_user),
-            message: commit.message,
+            message: message.map_or(commit.message, str::to_owned),
         };
         if let Some(commit) = branch.add(app, current_user, new).await? {
             return Ok(ProjectCommit { project: repository.project, commit });

@@ -12,7 +12,8 @@ use holdfast_store::{Connection, commit};
 use tokio::time::timeout;
 
 use super::planned_update::PlannedUpdate;
-use super::ref_update::{self, RefUpdateBatch, RefUpdateResult};
+use super::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
+use super::tag_permissions;
 use crate::actor::CurrentUser;
 use crate::repository::open_repository::OpenRepository;
 use crate::repository::pack::store_pack;
@@ -46,6 +47,11 @@ pub struct NewObjects<'a> {
 
 /// Stores the pack of new objects and updates the refs, as a push does. Returns the reason if an update is rejected.
 pub(crate) async fn apply(app: &App, current_user: &CurrentUser, new: NewObjects<'_>) -> Result<Option<&'static str>> {
+    let updates: Vec<&RefUpdate> = new.updates.iter().map(|it| &it.update).collect();
+    let denied = tag_permissions::find_denied(&mut *app.database.connection().await?, new.repository, &updates).await?;
+    if let Some(reason) = denied.into_iter().flatten().next() {
+        return Ok(Some(reason));
+    }
     let stored = StoredObjects::store(app, current_user, new).await?;
     let mut transaction = app.database.begin().await?;
     let applied = stored.apply_in(app, &mut transaction).await?;

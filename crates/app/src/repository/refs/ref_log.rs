@@ -3,12 +3,13 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::TagProtection;
 use holdfast_git::ObjectId;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
 use holdfast_git::reader::{Kind, Reader};
 use holdfast_store::projects::project::{Project, ProjectRef};
-use holdfast_store::repository::{protection, ref_log};
+use holdfast_store::repository::{protection, ref_log, tag_protection};
 
 pub use holdfast_git::reader::HistoryChange;
 pub use holdfast_store::repository::ref_log::RefLogEntry;
@@ -72,12 +73,17 @@ pub async fn list_with_changes(
     })
     .await?;
     let can_write = access::is_authorized(actor, &repository.project, ProjectAction::WriteCode);
-    let rules = protection::list(&mut *app.database.connection().await?, repository.project.id).await?;
+    let mut connection = app.database.connection().await?;
+    let rules = protection::list(&mut connection, repository.project.id).await?;
+    let tag_rules = tag_protection::list_all(&mut connection, repository.project.id).await?;
+    drop(connection);
     let policy = RefUpdatePolicy::new(actor, &repository, rules).for_restore();
+    let can_set_tag = |tag: &str| TagProtection::for_tag(&tag_rules, tag).can_create(repository.effective_level);
     let entries = found.map(|entry| RefLogRow {
         can_restore: can_write
             && is_restorable(app, &repository, &entry, now)
-            && policy.can_restore(&restore_command(&entry)),
+            && policy.can_restore(&restore_command(&entry))
+            && entry.name.strip_prefix("refs/tags/").is_none_or(can_set_tag),
         is_retained: !is_past_restore_period(app, &entry, now),
         change: changes.next().flatten(),
         entry,

@@ -25,6 +25,7 @@ use holdfast_store::{Connection, commit};
 pub use holdfast_store::repository::ref_update::RefUpdate;
 
 use super::planned_update::PlannedUpdate;
+use super::tag_permissions;
 use crate::actor::CurrentUser;
 use crate::repository::open_repository::OpenRepository;
 use crate::{App, Error, Result};
@@ -46,7 +47,7 @@ pub struct RefUpdateBatch<'a> {
     pub release: Option<NewRelease<'a>>,
     /// Whether an update makes unreachable objects reachable again.
     pub restores_unreachable: bool,
-    /// Whether new refs beyond `git.max_refs` are rejected.
+    /// Whether new refs beyond `git.max_refs` are rejected, and updates of tags that the author may not make.
     pub is_limited: bool,
 }
 
@@ -165,6 +166,11 @@ async fn check(
         return Err(Error::PrunedConcurrently);
     }
     let mut rejections = check_conflicts(connection, state.id, locked.head.as_deref(), &updates).await?;
+    if batch.is_limited && batch.author.is_some() {
+        // The rules are read while the repository is locked, and the old values have just been compared.
+        let denied = tag_permissions::find_denied(connection, batch.repository, &updates).await?;
+        rejections.iter_mut().zip(denied).for_each(|(rejection, denied)| *rejection = rejection.or(denied));
+    }
     let created =
         updates.iter().zip(&rejections).filter(|(it, rejection)| is_creation(it) && rejection.is_none()).count();
     if batch.is_limited && created > 0 {

@@ -19,6 +19,7 @@ use url::Url;
 pub use holdfast_store::repository::release::{LinkAttributes, LinkType, Release, ReleaseLink, ReleaseOrder};
 
 use super::tag::{self, CreateTag};
+use super::tag_permissions;
 use crate::error::OnConstraint;
 use crate::repository::browse::commit::Commit;
 use crate::repository::open_repository::{OpenRepository, open_repository};
@@ -68,8 +69,8 @@ pub async fn save(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, des
     Ok(commit(transaction).await?)
 }
 
-/// Checks the size of a text that belongs to a tag: its release notes or its message.
-pub(in crate::repository) fn check_text(field: &'static str, text: &str) -> Result<()> {
+/// Checks the size of a text that belongs to a tag or a commit: its message or its release notes.
+pub(crate) fn check_text(field: &'static str, text: &str) -> Result<()> {
     let mut violations = Violations::default();
     violations.check_size(field, text, MAX_TEXT_BYTES);
     Ok(violations.into_result()?)
@@ -79,7 +80,7 @@ pub(in crate::repository) fn check_text(field: &'static str, text: &str) -> Resu
 /// deleted.
 async fn lock_repository_with_tag(app: &App, repository: &OpenRepository, tag: &str) -> Result<Transaction> {
     let id = repository.project.repository.id;
-    let mut transaction = lock_repository(app, repository).await?;
+    let mut transaction = lock_repository(app, repository, tag).await?;
     let found = ref_update::find_current(&mut transaction, id, &[&format!("refs/tags/{tag}")]).await?;
     if found.is_empty() { Err(Error::NotFound(Resource::Literal("Tag does not exist"))) } else { Ok(transaction) }
 }
@@ -243,7 +244,7 @@ pub async fn change(
         description: input.description.as_deref(),
         released_at: input.released_at,
     };
-    let mut transaction = lock_repository(app, &repository).await?;
+    let mut transaction = lock_repository(app, &repository, tag).await?;
     let id = repository.project.id;
     let is_changed = release::change(&mut transaction, id, tag, changes, app.clock.now()).await?;
     let found = if is_changed { release::find_one(&mut transaction, id, tag).await? } else { None };
@@ -256,7 +257,7 @@ pub async fn change(
 #[crate::boxed]
 pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, tag: &str) -> Result<ProjectRelease> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
-    let mut transaction = lock_repository(app, &repository).await?;
+    let mut transaction = lock_repository(app, &repository, tag).await?;
     let release = release::find_one(&mut transaction, repository.project.id, tag).await?.ok_or(NOT_FOUND)?;
     release::delete(&mut transaction, repository.project.id, &[tag]).await?;
     commit(transaction).await?;
@@ -287,7 +288,7 @@ pub async fn create_link(
     link: LinkAttributes,
 ) -> Result<ReleaseLink> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
-    let mut transaction = lock_repository(app, &repository).await?;
+    let mut transaction = lock_repository(app, &repository, tag).await?;
     let release = release::find_one(&mut transaction, repository.project.id, tag).await?.ok_or(NOT_FOUND)?;
     check_link(&link)?;
     if release.links.len() >= MAX_LINKS {
@@ -318,7 +319,7 @@ pub async fn update_link(
     input: UpdateLink,
 ) -> Result<ReleaseLink> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
-    let mut transaction = lock_repository(app, &repository).await?;
+    let mut transaction = lock_repository(app, &repository, tag).await?;
     let release = release::find_one(&mut transaction, repository.project.id, tag).await?.ok_or(NOT_FOUND)?;
     let link = release.links.into_iter().find(|link| link.id == id).ok_or(NOT_FOUND)?;
     let attributes = LinkAttributes {
@@ -337,17 +338,19 @@ pub async fn update_link(
 #[crate::boxed]
 pub async fn delete_link(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, id: i64) -> Result<ReleaseLink> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
-    let mut transaction = lock_repository(app, &repository).await?;
+    let mut transaction = lock_repository(app, &repository, tag).await?;
     let deleted = release::delete_link(&mut transaction, repository.project.id, tag, id).await?.ok_or(NOT_FOUND)?;
     commit(transaction).await?;
     Ok(deleted)
 }
 
-/// Locks the repository. While the lock is held, no tag and no release is created, changed or deleted.
-async fn lock_repository(app: &App, repository: &OpenRepository) -> Result<Transaction> {
+/// Locks the repository for a change of the release of a tag. While the lock is held, no tag and no release is created,
+/// changed or deleted.
+async fn lock_repository(app: &App, repository: &OpenRepository, tag: &str) -> Result<Transaction> {
     let mut transaction = app.database.begin().await?;
     let locked = repository::lock(&mut transaction, repository.project.repository.id).await?;
     locked.ok_or(Error::NotFound(Resource::Project))?;
+    tag_permissions::check_release(&mut transaction, repository, tag).await?;
     Ok(transaction)
 }
 

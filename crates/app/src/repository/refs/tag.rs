@@ -3,6 +3,7 @@
 use chrono::{DateTime, FixedOffset};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::{TagProtection, TagRule};
 use holdfast_domain::text::{MAX_TEXT_BYTES, shorten};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_git::protocol::receive::PushCommand;
@@ -12,6 +13,7 @@ use holdfast_git::{ObjectId, RefName, RefTarget, tag};
 use holdfast_store::projects::project::{Project, ProjectRef};
 use holdfast_store::repository::release::{self, NewRelease};
 use holdfast_store::repository::snapshot::RefKind;
+use holdfast_store::repository::tag_protection;
 
 pub use super::ref_list::{ListRefs, RefOrder};
 
@@ -41,6 +43,8 @@ pub struct Tag {
     pub commit: Option<Commit>,
     /// The notes of the release that belongs to the tag, if there is one.
     pub release: Option<String>,
+    /// Whether a rule of protected tags matches the name.
+    pub is_protected: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -106,13 +110,15 @@ async fn search_opened(
     let RefPage { total, refs } = ref_list::list(app, repository, RefKind::Tags, input, page).await?;
     let (names, targets): (Vec<String>, Vec<RefTarget>) = refs.into_iter().unzip();
     let listed: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut releases =
-        release::find(&mut *app.database.connection().await?, repository.project.id, &listed, MAX_TEXT_BYTES as i32)
-            .await?;
+    let mut connection = app.database.connection().await?;
+    let project = repository.project.id;
+    let mut releases = release::find(&mut connection, project, &listed, MAX_TEXT_BYTES as i32).await?;
+    let rules = tag_protection::list_all(&mut connection, project).await?;
+    drop(connection);
     let contents = read_tags(app, repository, targets, DetailLevel::Listed).await?;
     let tags = names.into_iter().zip(contents).map(|(name, content)| {
         let release = releases.remove(&name);
-        content.into_tag(name, release)
+        content.into_tag(name, release, &rules)
     });
     Ok(Page::with_total(tags.collect(), page, total))
 }
@@ -141,9 +147,10 @@ pub async fn show_with_project(app: &App, actor: &Actor, project: &ProjectRef, n
 async fn show_opened(app: &App, repository: &OpenRepository, name: &str) -> Result<Tag> {
     let target = repository.refs.find(&format!("refs/tags/{name}")).ok_or(Error::NotFound(Resource::Tag))?;
     let content = read_tags(app, repository, vec![target], DetailLevel::Full).await?.remove(0);
-    let mut releases =
-        release::find(&mut *app.database.connection().await?, repository.project.id, &[name], i32::MAX).await?;
-    Ok(content.into_tag(name.to_owned(), releases.remove(name)))
+    let mut connection = app.database.connection().await?;
+    let mut releases = release::find(&mut connection, repository.project.id, &[name], i32::MAX).await?;
+    let rules = tag_protection::list_all(&mut connection, repository.project.id).await?;
+    Ok(content.into_tag(name.to_owned(), releases.remove(name), &rules))
 }
 
 /// Whether tags are shown in full, or shortened for a list.
@@ -162,9 +169,10 @@ struct TagContent {
 }
 
 impl TagContent {
-    fn into_tag(self, name: String, release: Option<String>) -> Tag {
+    fn into_tag(self, name: String, release: Option<String>, rules: &[TagRule]) -> Tag {
         let Self { target, message, created_at, commit } = self;
-        Tag { name, target, message, created_at, commit, release }
+        let is_protected = TagProtection::for_tag(rules, &name).is_protected;
+        Tag { name, target, message, created_at, commit, release, is_protected }
     }
 }
 
@@ -210,7 +218,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, name: &str) 
     let full = format!("refs/tags/{name}");
     let found = repository.refs.find(&full).ok_or(Error::NotFound(Resource::Literal("No such tag")))?;
     let command = PushCommand { name: full.as_str().into(), old: Some(found.id), new: None };
-    // Protection rules apply to branches only.
+    // The rules of protected branches and tags say nothing about the deletion of a tag.
     if RefUpdatePolicy::new(actor, &repository, Vec::new()).check_name(&command).is_err() {
         return Err(Error::Forbidden(Some(TAG_CHANGED)));
     }
@@ -288,8 +296,9 @@ pub(super) async fn create_opened(
         Some(ref_update::STALE_OLD_VALUE) => return Err(already_exists()),
         Some(text) => return Err(rejected(text.into())),
     }
-    let commit = commit::load(app, repository, id).await?;
-    Ok(Tag { name: input.name, target, message, created_at, commit: Some(commit), release: None })
+    let rules = tag_protection::list_all(&mut *app.database.connection().await?, repository.project.id).await?;
+    let commit = Some(commit::load(app, repository, id).await?);
+    Ok(TagContent { target, message, created_at, commit }.into_tag(input.name, None, &rules))
 }
 
 /// Writes a tag object, stores its pack and creates its ref, as a push does. Returns the id of the object, and the

@@ -25,8 +25,9 @@ use crate::repository::maintenance;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
 use crate::repository::refs::planned_update::PlannedUpdate;
-use crate::repository::refs::ref_update::{self, RefUpdateBatch, RefUpdateResult};
+use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
 use crate::repository::refs::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
+use crate::repository::refs::tag_permissions;
 use crate::{Actor, App, Error, Result, access};
 
 /// Reads the commands and the pack of a push, applies them and reports the result. Errors are reported to the client,
@@ -154,8 +155,9 @@ async fn validate_and_apply(
         }
     }
     reject_disconnected(app, repository, quarantine, pack.as_ref(), &request.commands, &mut name_results).await?;
-    let (mut rejections, updates) =
+    let (mut rejections, mut updates) =
         check_objects(policy, repository, quarantine, &request.commands, name_results).await?;
+    reject_tags(app, repository, &mut updates, &mut rejections).await?;
     if request.capabilities.atomic && rejections.iter().any(Option::is_some) {
         rejections.iter_mut().for_each(|rejection| _ = rejection.get_or_insert_with(|| "atomic push failed".into()));
         return Ok(rejections);
@@ -178,11 +180,32 @@ async fn validate_and_apply(
     if let Some(cached_repository) = cached_repository {
         update_local_cache(app, cached_repository, &update_result, files, repository).await;
     }
-    let mut later_rejections = update_result.rejections.into_iter();
-    for rejection in rejections.iter_mut().filter(|rejection| rejection.is_none()) {
-        *rejection = later_rejections.next().flatten().map(str::to_owned);
-    }
+    add_rejections(&mut rejections, update_result.rejections);
     Ok(rejections)
+}
+
+/// Rejects the updates of tags that the actor may not make. [`ref_update`] does so as well, with the repository locked,
+/// but then the pack and its receipt are stored, and a recovery would apply the push.
+async fn reject_tags(
+    app: &App,
+    repository: &OpenRepository,
+    updates: &mut Vec<PlannedUpdate>,
+    rejections: &mut [Option<String>],
+) -> Result<()> {
+    let planned: Vec<&RefUpdate> = updates.iter().map(|it| &it.update).collect();
+    let denied = tag_permissions::find_denied(&mut *app.database.connection().await?, repository, &planned).await?;
+    let mut is_allowed = denied.iter().map(Option::is_none);
+    updates.retain(|_| is_allowed.next().unwrap_or_default());
+    add_rejections(rejections, denied);
+    Ok(())
+}
+
+/// Adds the results of the commands that had not been rejected before.
+fn add_rejections(rejections: &mut [Option<String>], later: Vec<Option<&'static str>>) {
+    let mut later = later.into_iter();
+    for rejection in rejections.iter_mut().filter(|rejection| rejection.is_none()) {
+        *rejection = later.next().flatten().map(str::to_owned);
+    }
 }
 
 /// Maximum number of new tips that are checked one by one to find the incomplete ones. If there are more, all are

@@ -35,19 +35,25 @@ pub fn read_change(value: &Value, last_commit_id: Option<String>) -> Result<File
         None | Some(Value::Null) => Ok(None),
         Some(value) => String::from_value(value).map(Some),
     };
-    let path = |name: &str| text(name)?.filter(|path| !path.is_empty()).ok_or(ParamError::Invalid);
+    let path = |name: &str, missing| text(name)?.filter(|path| !path.is_empty()).ok_or(ParamError::Explained(missing));
+    let file_path = || path("file_path", "has a change without file_path");
     let encoding = text("encoding")?;
+    let not_decoded =
+        ParamError::Explained("has a change whose content is not what its encoding says (text or base64)");
     let content = match text("content")? {
-        Some(content) => Some(decode(content, encoding.as_deref()).ok_or(ParamError::Invalid)?),
+        Some(content) => Some(decode(content, encoding.as_deref()).ok_or(not_decoded)?),
         None => None,
     };
-    let required = content.clone().ok_or(ParamError::Invalid);
+    let required = content.clone().ok_or(ParamError::Explained("has a change without content"));
     Ok(match text("action")?.as_deref() {
-        Some("create") => FileChange::Create { path: path("file_path")?, content: required? },
-        Some("update") => FileChange::Update { path: path("file_path")?, content: required?, last_commit_id },
-        Some("delete") => FileChange::Delete { path: path("file_path")?, last_commit_id },
-        Some("move") => FileChange::Move { from: path("previous_path")?, to: path("file_path")?, content },
-        _ => return Err(ParamError::NotAllowed),
+        Some("create") => FileChange::Create { path: file_path()?, content: required? },
+        Some("update") => FileChange::Update { path: file_path()?, content: required?, last_commit_id },
+        Some("delete") => FileChange::Delete { path: file_path()?, last_commit_id },
+        Some("move") => {
+            let from = path("previous_path", "has a move without previous_path")?;
+            FileChange::Move { from, to: file_path()?, content }
+        }
+        _ => return Err(ParamError::Explained("has a change whose action is none of create, update, delete and move")),
     })
 }
 

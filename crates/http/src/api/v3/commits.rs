@@ -68,7 +68,7 @@ async fn diff(context: RequestContext, params: OneCommit) -> ApiResult<StreamedB
 
 async fn cherry_pick(context: RequestContext, params: CherryPick) -> ApiResult<Created<CommitSummary>> {
     let OneCommit { id, sha } = params.commit;
-    let picked = cherry_pick::create(context.app(), &context.actor, &id, &sha, &params.branch).await?;
+    let picked = cherry_pick::create(context.app(), &context.actor, &id, &sha, &params.branch, None).await?;
     Ok(Created(present_commit_summary(picked.commit)))
 }
 

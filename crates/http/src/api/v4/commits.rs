@@ -20,7 +20,7 @@ use utoipa::openapi::{RefOr, Schema};
 use super::ApiResult;
 use crate::api::shared::commits::{self, CherryPick, CreateCommentParams, OneCommit, change_schema, read_change};
 use crate::error::ApiError;
-use crate::params::{FromValue, ParamError};
+use crate::params::{FromValue, ParamError, Unsupported};
 use crate::present::v4::commit::{
     CommitBody, CommitNote, CommitRef, SingleCommit, present_commit, present_commit_note, present_single_commit,
 };
@@ -40,6 +40,9 @@ params! {
         optional until: DateTime<Utc>,
         /// Only commits that changed this file or directory.
         optional path: String,
+        optional all: Unsupported,
+        optional author: Unsupported,
+        optional first_parent: Unsupported,
     }
 }
 
@@ -124,9 +127,19 @@ async fn list_refs(context: RequestContext, params: ListContainingRefs) -> ApiRe
     Ok(PageBody(Page::with_total(items, context.page, total)))
 }
 
-async fn cherry_pick(context: RequestContext, params: CherryPick) -> ApiResult<Created<CommitBody>> {
-    let OneCommit { id, sha } = params.commit;
-    let picked = cherry_pick::create(context.app(), &context.actor, &id, &sha, &params.branch).await?;
+params! {
+    struct CherryPickParams {
+        flatten commit: CherryPick,
+        /// Message of the new commit, that of the commit by default.
+        optional message: String,
+        optional dry_run: Unsupported,
+    }
+}
+
+async fn cherry_pick(context: RequestContext, params: CherryPickParams) -> ApiResult<Created<CommitBody>> {
+    let CherryPick { commit: OneCommit { id, sha }, branch } = params.commit;
+    let message = params.message.as_deref().filter(|message| !message.trim().is_empty());
+    let picked = cherry_pick::create(context.app(), &context.actor, &id, &sha, &branch, message).await?;
     Ok(Created(present_commit(picked.commit, &picked.project.full_path(), context.site())))
 }
 
@@ -139,6 +152,9 @@ impl FromValue for Action {
             None | Some(Value::Null) => None,
             Some(id) => Some(String::from_value(id)?).filter(|id| !id.is_empty()),
         };
+        if value.get("execute_filemode").is_some_and(|mode| Unsupported::from_param(mode).is_err()) {
+            return Err(ParamError::Explained("has a change with execute_filemode, which is not supported"));
+        }
         read_change(value, last_commit_id).map(Self)
     }
 
@@ -159,6 +175,9 @@ params! {
         optional author_email: String,
         /// Name of the author, which is used only together with the address.
         optional author_name: String,
+        optional start_project: Unsupported,
+        optional start_sha: Unsupported,
+        optional force: Unsupported,
     }
 }
 

@@ -53,12 +53,13 @@ impl FromValue for PositionParam {
         let (path, number, is_in_base) = match (number("new_line")?, number("old_line")?) {
             (Some(number), _) => (new_path.or(old_path), number, false),
             (None, Some(number)) => (old_path.or(new_path), number, true),
-            (None, None) => return Err(ParamError::Invalid),
+            (None, None) => return Err(ParamError::Explained("needs new_line or old_line")),
         };
-        let head = text("head_sha")?.ok_or(ParamError::Invalid)?;
+        let head = text("head_sha")?.ok_or(ParamError::Explained("needs head_sha"))?;
+        let path = path.ok_or(ParamError::Explained("needs new_path or old_path"))?;
         Ok(Self(NewPosition {
             version: VersionRef::Commits { head, start: text("start_sha")? },
-            line: DiscussedLine { path: path.ok_or(ParamError::Invalid)?, number },
+            line: DiscussedLine { path, number },
             is_in_base,
         }))
     }

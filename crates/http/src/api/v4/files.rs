@@ -12,7 +12,7 @@ use super::ApiResult;
 use super::commits::CommitParams;
 use crate::api::shared::files::FileContent;
 use crate::error::ApiError;
-use crate::params::StringMap;
+use crate::params::{StringMap, Unsupported};
 use crate::present::v4::file::{
     BlameBlockBody, ChangedFileBody, RepositoryFile, WithFileHeaders, file_facts, present_blame, present_file,
 };
@@ -87,6 +87,7 @@ params! {
         required file_path: String,
         flatten commit: CommitParams,
         flatten content: FileContent,
+        optional execute_filemode: Unsupported,
     }
 }
 

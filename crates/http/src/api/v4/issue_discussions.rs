@@ -45,7 +45,6 @@ params! {
 }
 
 async fn create(context: RequestContext, params: CreateDiscussion) -> ApiResult<Created<DiscussionDetail>> {
-    params.note.check()?;
     let target = params.issue.find_target(&context).await?;
     let NewNoteParams { body, created_at, .. } = params.note;
     let note = note::create(context.app(), &context.actor, &params.issue.id, target, &body, created_at).await?;

@@ -59,7 +59,6 @@ params! {
 }
 
 async fn create(context: RequestContext, params: CreateNote) -> ApiResult<Created<NoteDetail>> {
-    params.note.check()?;
     let target = NoteTarget::MergeRequest(params.request.find_id(&context).await?);
     let NewNoteParams { body, created_at, .. } = params.note;
     let note = note::create(context.app(), &context.actor, &params.request.id, target, &body, created_at).await?;

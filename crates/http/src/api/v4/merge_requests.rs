@@ -25,7 +25,7 @@ use super::ApiResult;
 use super::issues::attributes::{LabelEditParams, UserIds, read_assignee, read_labels, zero_as_null};
 use super::issues::list_params::CommonParams;
 use crate::error::ApiError;
-use crate::params::LabelTitles;
+use crate::params::{LabelTitles, Unsupported};
 use crate::present::v4::issue::{ProjectIssue, present_issue};
 use crate::present::v4::label::present_attached;
 use crate::present::v4::merge_request::{
@@ -73,6 +73,14 @@ params! {
         optional reviewer_id: String,
         /// Merge requests have no reviewers, so that this finds none.
         optional reviewer_username: String,
+        optional approved: Unsupported,
+        optional approved_by_ids: Unsupported,
+        optional approved_by_usernames: Unsupported,
+        optional deployed_after: Unsupported,
+        optional deployed_before: Unsupported,
+        optional environment: Unsupported,
+        optional merge_user_id: Unsupported,
+        optional merge_user_username: Unsupported,
     }
 }
 
@@ -189,14 +197,14 @@ params! {
         nullable labels: LabelTitles,
         /// Whether the source branch is deleted after the merge.
         optional remove_source_branch: bool,
+        optional reviewer_ids: Unsupported,
         /// Must be false: merges keep the commits.
-        optional squash: bool,
+        optional squash: Unsupported,
     }
 }
 
 impl Attributes {
     fn into_changes(self) -> ApiResult<MergeRequestChanges> {
-        reject_squash(self.squash)?;
         Ok(MergeRequestChanges {
             description: self.description,
             assignee: read_assignee(self.assignee_ids, self.assignee_id)?,
@@ -205,14 +213,6 @@ impl Attributes {
             removes_source_branch: self.remove_source_branch,
             ..MergeRequestChanges::default()
         })
-    }
-}
-
-/// Rejects a request whose commits are to be combined into one, because they would be merged as they are.
-fn reject_squash(squash: Option<bool>) -> ApiResult<()> {
-    match squash {
-        Some(true) => Err(ApiError::error(StatusCode::BAD_REQUEST, "squash is not supported")),
-        Some(false) | None => Ok(()),
     }
 }
 
@@ -278,7 +278,8 @@ params! {
 }
 
 async fn update(context: RequestContext, params: UpdateParams) -> ApiResult<Body<MergeRequestFull>> {
-    let has_squash = params.attributes.squash.is_some();
+    // A request that only asks for what is always so changes nothing, and is valid.
+    let has_neutral_parameter = params.attributes.squash.is_some() || params.attributes.reviewer_ids.is_some();
     let changes = MergeRequestChanges {
         title: params.title,
         target_branch: params.target_branch,
@@ -289,7 +290,7 @@ async fn update(context: RequestContext, params: UpdateParams) -> ApiResult<Body
         }),
         ..params.attributes.into_changes()?
     };
-    if !has_squash && changes == MergeRequestChanges::default() {
+    if !has_neutral_parameter && changes == MergeRequestChanges::default() {
         let names = [
             "title",
             "target_branch",
@@ -331,12 +332,11 @@ params! {
         /// The newer name of `merge_when_pipeline_succeeds`.
         optional auto_merge: bool,
         /// Must be false: merges keep the commits.
-        optional squash: bool,
+        optional squash: Unsupported,
     }
 }
 
 async fn accept(context: RequestContext, params: AcceptParams) -> ApiResult<Body<MergeRequestFull>> {
-    reject_squash(params.squash)?;
     let input = AcceptMergeRequest {
         sha: params.sha,
         message: params.merge_commit_message,

@@ -31,6 +31,7 @@ mod notes;
 mod pipelines;
 mod projects;
 mod protected_branches;
+mod protected_tags;
 mod releases;
 mod runners;
 mod search;
@@ -43,6 +44,8 @@ mod todos;
 mod tokens;
 mod triggers;
 mod uploads;
+mod user_counts;
+mod user_status;
 mod users;
 mod variables;
 
@@ -81,6 +84,7 @@ pub fn routes() -> Routes {
     pipelines::routes(&mut routes);
     projects::routes(&mut routes);
     protected_branches::routes(&mut routes);
+    protected_tags::routes(&mut routes);
     releases::routes(&mut routes);
     runners::routes(&mut routes);
     search::routes(&mut routes);
@@ -93,6 +97,8 @@ pub fn routes() -> Routes {
     tokens::routes(&mut routes);
     triggers::routes(&mut routes);
     uploads::routes(&mut routes);
+    user_counts::routes(&mut routes);
+    user_status::routes(&mut routes);
     users::routes(&mut routes);
     variables::routes(&mut routes);
     routes

@@ -1,4 +1,4 @@
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use chrono::{DateTime, Utc};
 use holdfast_app::planning::note::{self, NoteKind, NoteOrder, NoteSelection};
 use holdfast_domain::ids::NoteId;
@@ -8,7 +8,7 @@ use super::ApiResult;
 use super::issues::OneIssue;
 use super::issues::list_params::OrderBy;
 use super::projects::Sort;
-use crate::error::ApiError;
+use crate::params::Unsupported;
 use crate::present::v4::note::{NoteDetail, present_note};
 use crate::response::{Body, Created, NoContent, PageBody};
 use crate::{Access, RequestContext, Routes, choice, params};
@@ -81,19 +81,9 @@ params! {
         /// Time of creation. Ignored unless the current user is an owner of the project.
         optional created_at: DateTime<Utc>,
         /// Must be false: there are no notes that only members see.
-        optional internal: bool,
+        optional internal: Unsupported,
         /// The older name of `internal`.
-        optional confidential: bool,
-    }
-}
-
-impl NewNoteParams {
-    /// Rejects a note that only members should see, because everybody would see it.
-    pub fn check(&self) -> ApiResult<()> {
-        if self.internal == Some(true) || self.confidential == Some(true) {
-            return Err(ApiError::error(StatusCode::BAD_REQUEST, "internal notes are not supported"));
-        }
-        Ok(())
+        optional confidential: Unsupported,
     }
 }
 
@@ -105,7 +95,6 @@ params! {
 }
 
 async fn create(context: RequestContext, params: CreateNote) -> ApiResult<Created<NoteDetail>> {
-    params.note.check()?;
     let target = params.issue.find_target(&context).await?;
     let NewNoteParams { body, created_at, .. } = params.note;
     let note = note::create(context.app(), &context.actor, &params.issue.id, target, &body, created_at).await?;

@@ -10,7 +10,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::ApiResult;
 use crate::error::ApiError;
-use crate::params::{FromValue, ParamError};
+use crate::params::{FromValue, ParamError, Unsupported};
 use crate::present::v4::protected_branch::{ProtectedBranchBody, present_protected_branch};
 use crate::response::{Body, Created, NoContent, PageBody};
 use crate::{Access, RequestContext, Routes, params};
@@ -42,8 +42,8 @@ async fn show(context: RequestContext, params: OneRule) -> ApiResult<Body<Protec
     Ok(Body(present_protected_branch(rule)))
 }
 
-/// The lowest access level that may do something with a protected branch: 30 for developers or 40 for maintainers.
-struct MinLevel(AccessLevel);
+/// The lowest access level that may do something with a protected branch or tag: 30 for developers or 40 for maintainers.
+pub(super) struct MinLevel(pub AccessLevel);
 
 impl FromValue for MinLevel {
     fn from_value(value: &Value) -> Result<Self, ParamError> {
@@ -66,6 +66,10 @@ params! {
         optional merge_access_level: MinLevel,
         /// Only `false` is possible: nobody may force push to a protected branch.
         optional allow_force_push: bool,
+        optional allowed_to_merge: Unsupported,
+        optional allowed_to_push: Unsupported,
+        optional allowed_to_unprotect: Unsupported,
+        optional code_owner_approval_required: Unsupported,
     }
 }
 

@@ -84,7 +84,7 @@ fn detail(id: i64, title: String, color: String, description: Option<String>) ->
     }
 }
 
-fn escape_html(text: &str) -> String {
+pub(super) fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

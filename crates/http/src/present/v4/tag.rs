@@ -20,6 +20,7 @@ pub struct ProjectTagBody {
     /// Null if the tag does not point to a commit.
     pub commit: Option<CommitBody>,
     pub release: Option<ReleaseBody>,
+    /// Whether a rule of protected tags matches the name.
     pub protected: bool,
     /// Null if the tag is lightweight. The date is in the time zone that the tag records.
     pub created_at: Option<String>,
@@ -32,7 +33,7 @@ pub fn present_tag(tag: Tag, project_path: &str, site: &InstanceUrls) -> Project
         message: tag.message,
         target: tag.target.to_string(),
         commit: tag.commit.map(|commit| present_commit(commit, project_path, site)),
-        protected: false,
+        protected: tag.is_protected,
         created_at: tag.created_at.as_ref().map(date),
     }
 }

@@ -93,6 +93,9 @@ impl AccessFixture {
                 let made = server.admin.post(&format!("/projects/{project}/repository/tags"), &tag).await;
                 assert_eq!(made.status, 201, "{}", made.text);
             }
+            let rule = [("name", "guarded-*"), ("create_access_level", "30")];
+            let made = server.admin.post(&format!("/api/v4/projects/{project}/protected_tags"), &rule).await;
+            assert_eq!(made.status, 201, "{}", made.text);
             let link = [("name", "first"), ("url", "https://a.example/first")];
             let links = format!("/api/v4/projects/{project}/releases/noted/assets/links");
             let made = server.admin.post(&links, &link).await;

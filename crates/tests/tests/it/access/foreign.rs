@@ -31,6 +31,7 @@ const PUBLIC_PARENTS: &[&str] = &[
     "GET /projects/search/:query",
     "GET /api/v4/users/:id",
     "GET /api/v4/users/:id/events",
+    "GET /api/v4/users/:id/status",
     "GET /api/v4/namespaces/:id/exists",
 ];
 

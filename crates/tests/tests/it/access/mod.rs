@@ -81,7 +81,8 @@ async fn token_scopes_are_enforced_on_every_route() {
 
 /// Returns whether a token that has only this scope can call a route.
 fn is_in_scope(route: &Route, scope: &str) -> bool {
-    let is_account = route.path.starts_with("/user") && !route.path.ends_with("/events");
+    let is_account = ["user", "users"].contains(&route.path.split('/').nth(1).unwrap_or_default());
+    let is_account = is_account && !route.path.ends_with("/events");
     let is_content = ["files", "archive", "archive.:format", "blobs", "tree"]
         .iter()
         .any(|part| route.path.starts_with(&format!("/projects/:id/repository/{part}")));

@@ -94,6 +94,7 @@ pub const LISTS: &[(&str, &[&str])] = &[
     ("/projects/:id/pipelines/:pipeline_id/jobs", &["", "scope=failed"]),
     ("/projects/:id/pipelines/:pipeline_id/variables", &[""]),
     ("/projects/:id/protected_branches", &[""]),
+    ("/projects/:id/protected_tags", &["", "page=3"]),
     ("/projects/:id/releases", &["", "page=3", "order_by=created_at", "sort=asc"]),
     ("/projects/:id/releases/:tag_name/assets/links", &[""]),
     ("/projects/:id/repository/branches", &["", "page=3", "search=m", "sort=updated_desc"]),

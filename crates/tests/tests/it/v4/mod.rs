@@ -4,7 +4,10 @@ mod bodies;
 pub mod lists;
 mod members;
 mod partial_failures;
+mod protected_tags;
 mod ref_lists;
+mod unsupported_params;
+mod user_status;
 
 use holdfast_tests::{Server, WorkTree};
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::api::ApiResult;
 use crate::api::v4::projects::Sort;
 use crate::error::ApiError;
-use crate::params::{FromValue, LabelTitles, ParamError};
+use crate::params::{FromValue, LabelTitles, ParamError, Unsupported};
 use crate::{choice, params};
 
 choice! {
@@ -140,6 +140,7 @@ params! {
         optional sort: Sort,
         /// Whether `labels` has more than the names of the labels.
         optional with_labels_details: bool,
+        optional my_reaction_emoji: Unsupported,
     }
 }
 

@@ -30,6 +30,11 @@ pub const ACCOUNTS: &[Entry] = &[
     entry("POST /api/v4/users/:id/block", "/api/v4/users/{user}/block", &[], ADMIN_CREATES),
     entry("POST /api/v4/users/:id/unblock", "/api/v4/users/{user}/unblock", &[], ADMIN_CREATES),
 
+    entry("GET /api/v4/user/status", "/api/v4/user/status", &[], SIGNED_IN),
+    entry("PUT /api/v4/user/status", "/api/v4/user/status", &[("emoji", "rocket"), ("message", "Away"), ("clear_status_after", "8_hours")], SIGNED_IN),
+    entry("GET /api/v4/users/:id/status", "/api/v4/users/{user}/status", &[], SIGNED_IN),
+    entry("GET /api/v4/user_counts", "/api/v4/user_counts", &[], SIGNED_IN),
+
     entry("GET /api/v4/user/keys", "/api/v4/user/keys", &[], SIGNED_IN),
     entry("GET /api/v4/user/keys/:key_id", "/api/v4/user/keys/{key}", &[], NOT_OWN),
     entry("POST /api/v4/user/keys", "/api/v4/user/keys", NEW_KEY, CREATES),

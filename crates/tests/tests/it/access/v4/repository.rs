@@ -38,6 +38,15 @@ pub const REPOSITORY: &[Entry] = &[
     entry("DELETE /api/v4/projects/:id/protected_branches/:name", "/api/v4/projects/{private_project}/protected_branches/main", &[], MASTERS_DELETE),
     entry("DELETE /api/v4/projects/:id/protected_branches/:name", "/api/v4/projects/{public_project}/protected_branches/main", &[], MASTERS_PUBLIC_DELETE),
 
+    entry("GET /api/v4/projects/:id/protected_tags", "/api/v4/projects/{private_project}/protected_tags", &[], MASTERS),
+    entry("GET /api/v4/projects/:id/protected_tags", "/api/v4/projects/{public_project}/protected_tags", &[], MASTERS_PUBLIC),
+    entry("GET /api/v4/projects/:id/protected_tags/:name", "/api/v4/projects/{private_project}/protected_tags/guarded-*", &[], MASTERS),
+    entry("GET /api/v4/projects/:id/protected_tags/:name", "/api/v4/projects/{public_project}/protected_tags/guarded-*", &[], MASTERS_PUBLIC),
+    entry("POST /api/v4/projects/:id/protected_tags", "/api/v4/projects/{private_project}/protected_tags", &[("name", "v*"), ("create_access_level", "0")], MASTERS_CREATE),
+    entry("POST /api/v4/projects/:id/protected_tags", "/api/v4/projects/{public_project}/protected_tags", &[("name", "v*"), ("create_access_level", "0")], MASTERS_PUBLIC_CREATE),
+    entry("DELETE /api/v4/projects/:id/protected_tags/:name", "/api/v4/projects/{private_project}/protected_tags/guarded-*", &[], MASTERS_DELETE),
+    entry("DELETE /api/v4/projects/:id/protected_tags/:name", "/api/v4/projects/{public_project}/protected_tags/guarded-*", &[], MASTERS_PUBLIC_DELETE),
+
     entry("GET /api/v4/projects/:id/repository/tags", "/api/v4/projects/{private_project}/repository/tags", &[], CODE),
     entry("GET /api/v4/projects/:id/repository/tags", "/api/v4/projects/{public_project}/repository/tags", &[], PUBLIC),
     entry("GET /api/v4/projects/:id/repository/tags/:tag_name", "/api/v4/projects/{private_project}/repository/tags/noted", &[], CODE),
