@@ -20,8 +20,9 @@ const MAX_OUTPUT_BYTES: u64 = 4 << 20;
 pub enum Merge {
     /// The id of the merged tree, whose objects are in the quarantine.
     Tree(ObjectId),
-    /// The paths that git cannot merge, in the order of their bytes. Empty if the commits have no common ancestor, or if git stops with
-    /// a failed assertion. It does so for some renames, whichever its version.
+    /// The paths that git cannot merge, in the order of their bytes. Empty if the commits have no common ancestor, if a
+    /// conflict is about no path of the index, or if git stops with a failed assertion. The latter two happen for some
+    /// renames, whichever the version of git.
     Conflicts(Vec<Vec<u8>>),
 }
 

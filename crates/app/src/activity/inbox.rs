@@ -87,7 +87,7 @@ pub struct InboxCounts {
     pub merge_requests: i64,
     /// Open issues that are assigned to the user.
     pub issues: i64,
-    /// Pending todos.
+    /// Todos that the user has not marked as done, about what the user can read.
     pub todos: i64,
 }
 

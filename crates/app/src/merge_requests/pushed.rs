@@ -163,14 +163,15 @@ async fn mark_one_merged(
     Ok(holdfast_store::commit(transaction).await?)
 }
 
-/// Whether the target branch had all commits of a merge request when it was opened. Such a request stays open, even if the
-/// job of the push that brought the commits runs only afterwards.
+/// Returns whether the target branch had all commits of a merge request when it was opened. Such a request stays open, even
+/// if the job of the push that brought the commits runs only afterwards.
 async fn was_merged_when_opened(
     app: &App,
     repository: &OpenRepository,
     request: &MergeRequest,
     newest: &Version,
 ) -> Result<bool> {
+    // The first version is created with its request, and at the same time.
     let is_first = newest.created_at == request.created_at;
     Ok(is_first && find_base(app, repository, newest).await? == Some(newest.head))
 }

@@ -12,7 +12,7 @@ pub struct UserStatus {
     pub emoji: String,
     pub message: Option<String>,
     pub is_busy: bool,
-    /// When the status ends.
+    /// The time from which the status is not shown. None if it has no end.
     pub clear_at: Option<DateTime<Utc>>,
 }
 

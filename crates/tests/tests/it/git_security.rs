@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdout};
 
 pub const ZERO_ID: &str = "0000000000000000000000000000000000000000";
-/// A pack without objects.
+/// A pack file that contains no objects. A push that only creates refs to objects of the repository sends it.
 pub const EMPTY_PACK: &[u8] =
     b"PACK\0\0\0\x02\0\0\0\0\x02\x9d\x08\x82\x3b\xd8\xa8\xea\xb5\x10\xad\x6a\xc7\x5c\x82\x3c\xfd\x3e\xd3\x1e";
 const CAPABILITIES: &str = "\0 report-status object-format=sha1 agent=evil";

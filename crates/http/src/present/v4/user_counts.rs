@@ -13,7 +13,7 @@ pub struct UserCounts {
     pub assigned_issues: i64,
     /// Always 0: merge requests have no reviewers.
     pub review_requested_merge_requests: i64,
-    /// Pending todos.
+    /// Todos that the user has not marked as done, about what the user can read.
     pub todos: i64,
 }
 

@@ -15,9 +15,9 @@ pub struct UserStatusBody {
     pub message: Option<String>,
     /// `not_set` or `busy`.
     pub availability: Option<&'static str>,
-    /// Message as HTML.
+    /// The message with the special characters of HTML escaped. Empty if there is none.
     pub message_html: String,
-    /// When the status ends.
+    /// Time from which the status is not shown. Null if it has no end.
     pub clear_status_at: Option<Timestamp>,
 }
 
