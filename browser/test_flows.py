@@ -85,7 +85,7 @@ def test_issue(signed_in, base_url, world):
     page.get_by_role("link", name="New issue").first.click()
     page.get_by_role("button", name="Create", exact=True).click()
     # Without a title the form is rejected with 422, which Chromium reports on the console.
-    expect(page.locator("#errors")).to_be_visible()
+    expect(page.locator("#errors")).to_be_focused()
     page.problems.clear()
     page.get_by_label("Title").fill("A pump is dry")
     page.get_by_label("Description").fill("It was **wet**.")
