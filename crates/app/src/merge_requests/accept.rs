@@ -33,8 +33,8 @@ use super::version::load_newest;
 use crate::accounts::user::actor_for_user;
 use crate::actor::CurrentUser;
 use crate::projects::project::{Project, ProjectRef};
+use crate::repository::check_message_size;
 use crate::repository::edit::merge::{self, MAX_ATTEMPTS, MergeTarget, RemovableBranch, too_many_updates};
-use crate::repository::refs::release::check_text;
 use crate::{Actor, App, Error, Result, access};
 
 /// How a client wants to merge.
@@ -62,7 +62,7 @@ pub async fn accept(
     let mut attempted_head = None;
     for _ in 0..MAX_ATTEMPTS {
         let (repository, request, newest) = load_newest(app, actor, project, id).await?;
-        check_text("merge_commit_message", input.message.as_deref().unwrap_or_default())?;
+        check_message_size("merge_commit_message", input.message.as_deref().unwrap_or_default())?;
         if input.waits_for_build && !merge::is_allowed(app, actor, &repository, &request.target_branch).await? {
             return Err(Blocker::NotAllowed.into_error());
         }

@@ -15,7 +15,7 @@ use holdfast_store::worker::merge_requests::BranchUpdate;
 use super::accept::FinishedMerge;
 use super::closing;
 use super::events::{MergeRequestEventKind, publish};
-use super::merge_request::{MergeRequest, find, lock};
+use super::merge_request::{find, lock};
 use super::source::{SourceBranch, refresh};
 use super::system_note::{self, MAX_NOTED_COMMITS};
 use super::version::{Version, find_base, load_newest};
@@ -143,7 +143,7 @@ async fn mark_one_merged(
     head: ObjectId,
 ) -> Result<()> {
     let (repository, request, newest) = load_newest(app, &Actor::Operator, project, id).await?;
-    if newest.head != head || was_merged_when_opened(app, &repository, &request, &newest).await? {
+    if newest.head != head || was_merged_when_opened(app, &repository, &newest).await? {
         return Ok(());
     }
     let closed_issues = closing::find_closed_issue_iids(app, &repository, &request, &newest).await?;
@@ -165,13 +165,6 @@ async fn mark_one_merged(
 
 /// Returns whether the target branch had all commits of a merge request when it was opened. Such a request stays open, even
 /// if the job of the push that brought the commits runs only afterwards.
-async fn was_merged_when_opened(
-    app: &App,
-    repository: &OpenRepository,
-    request: &MergeRequest,
-    newest: &Version,
-) -> Result<bool> {
-    // The first version is created with its request, and at the same time.
-    let is_first = newest.created_at == request.created_at;
-    Ok(is_first && find_base(app, repository, newest).await? == Some(newest.head))
+async fn was_merged_when_opened(app: &App, repository: &OpenRepository, newest: &Version) -> Result<bool> {
+    Ok(newest.number == 1 && find_base(app, repository, newest).await? == Some(newest.head))
 }

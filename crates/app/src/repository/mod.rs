@@ -18,3 +18,15 @@ pub mod recovery;
 pub mod refs;
 pub mod transfer;
 pub mod warming;
+
+use holdfast_domain::Violations;
+use holdfast_domain::text::MAX_TEXT_BYTES;
+
+use crate::Result;
+
+/// Checks the size of a text that belongs to a commit or a tag: its message or its release notes.
+pub(crate) fn check_message_size(field: &'static str, text: &str) -> Result<()> {
+    let mut violations = Violations::default();
+    violations.check_size(field, text, MAX_TEXT_BYTES);
+    Ok(violations.into_result()?)
+}

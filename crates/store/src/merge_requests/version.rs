@@ -16,6 +16,8 @@ use crate::{Connection, Result};
 pub struct Version {
     pub id: MergeRequestVersionId,
     pub request: MergeRequestId,
+    /// 1 for the version with which the merge request was opened.
+    pub number: i32,
     pub head: ObjectId,
     /// The tip of the target branch when the version was created. None if there was no such branch.
     pub start: Option<ObjectId>,
@@ -35,6 +37,7 @@ pub struct VersionComparison {
 struct Row {
     id: i64,
     merge_request_id: i64,
+    number: i32,
     head: Vec<u8>,
     start: Option<Vec<u8>>,
     base: Option<Vec<u8>>,
@@ -50,6 +53,7 @@ impl TryFrom<Row> for Version {
         Ok(Self {
             id: row.id.into(),
             request: row.merge_request_id.into(),
+            number: row.number,
             head: object_id(&row.head)?,
             start: row.start.as_deref().map(object_id).transpose()?,
             comparison: row.files_count.map(|files| VersionComparison { base, files }),
@@ -62,7 +66,7 @@ impl TryFrom<Row> for Version {
 pub async fn list(connection: &mut Connection, request: MergeRequestId) -> Result<Vec<Version>> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, merge_request_id, head, start, base, files_count, created_at from merge_request_versions
+        "select id, merge_request_id, number, head, start, base, files_count, created_at from merge_request_versions
          where merge_request_id = $1 order by number desc",
         request.get(),
     )
@@ -78,7 +82,7 @@ pub async fn find(
 ) -> Result<Option<Version>> {
     let row = sqlx::query_as!(
         Row,
-        "select id, merge_request_id, head, start, base, files_count, created_at from merge_request_versions
+        "select id, merge_request_id, number, head, start, base, files_count, created_at from merge_request_versions
          where merge_request_id = $1 and id = $2",
         request.get(),
         id.get(),
@@ -92,7 +96,7 @@ pub async fn find(
 pub async fn find_newest(connection: &mut Connection, request: MergeRequestId) -> Result<Version> {
     let row = sqlx::query_as!(
         Row,
-        "select id, merge_request_id, head, start, base, files_count, created_at from merge_request_versions
+        "select id, merge_request_id, number, head, start, base, files_count, created_at from merge_request_versions
          where merge_request_id = $1 order by number desc limit 1",
         request.get(),
     )
@@ -151,8 +155,8 @@ pub struct PushedBranch<'a> {
 }
 
 /// Inserts a version into each open merge request of a pushed branch within the project. Returns whether a merge request
-/// has one of the branches as its source or its target. One that is being deleted is skipped. The caller holds the lock of the repository and has written the
-/// refs.
+/// has one of the branches as its source or its target. One that is being deleted is skipped. The caller holds the lock of
+/// the repository and has written the refs.
 pub async fn insert_pushed(
     connection: &mut Connection,
     project: ProjectId,

@@ -9,9 +9,9 @@ use holdfast_store::projects::project::ProjectRef;
 use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
 use crate::repository::browse::commit::ProjectCommit;
 use crate::repository::browse::revision;
+use crate::repository::check_message_size;
 use crate::repository::open_repository::open_repository;
 use crate::repository::refs::new_objects::signature;
-use crate::repository::refs::release::check_text;
 use crate::{Actor, App, Error, Resource, Result};
 
 const NO_CHANGE: &str = "The branch has the changes of this commit already";
@@ -29,7 +29,7 @@ pub async fn create(
 ) -> Result<ProjectCommit> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
     let picked = revision::resolve(app, &repository, revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
-    check_text("message", message.unwrap_or_default())?;
+    check_message_size("message", message.unwrap_or_default())?;
     let current_user = actor.current_user()?;
     let permit = acquire_push_permit(app, actor, project).await?;
     for _ in 0..MAX_ATTEMPTS {

@@ -11,8 +11,8 @@ use holdfast_store::projects::project::{Project, ProjectRef};
 use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::Commit;
+use crate::repository::check_message_size;
 use crate::repository::refs::new_objects::signature;
-use crate::repository::refs::release::check_text;
 use crate::{Actor, App, Error, Result};
 
 /// A change of one file, as a client describes it.
@@ -97,7 +97,7 @@ pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: Commi
 
 /// Writes the tree with the changes, on the commit that the new one follows.
 async fn edit_tree(app: &App, branch: &OpenBranch, input: &CommitChanges) -> Result<EditedTree> {
-    check_text("commit_message", &input.message)?;
+    check_message_size("commit_message", &input.message)?;
     if input.message.trim().is_empty() {
         return Err(Error::Rejected(BLANK_MESSAGE.into()));
     }

@@ -12,7 +12,7 @@ use holdfast_store::{Connection, commit};
 use tokio::time::timeout;
 
 use super::planned_update::PlannedUpdate;
-use super::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
+use super::ref_update::{self, RefUpdateBatch, RefUpdateResult};
 use super::tag_permissions;
 use crate::actor::CurrentUser;
 use crate::repository::open_repository::OpenRepository;
@@ -47,8 +47,7 @@ pub struct NewObjects<'a> {
 
 /// Stores the pack of new objects and updates the refs, as a push does. Returns the reason if an update is rejected.
 pub(crate) async fn apply(app: &App, current_user: &CurrentUser, new: NewObjects<'_>) -> Result<Option<&'static str>> {
-    let updates: Vec<&RefUpdate> = new.updates.iter().map(|it| &it.update).collect();
-    let denied = tag_permissions::find_denied(&mut *app.database.connection().await?, new.repository, &updates).await?;
+    let denied = tag_permissions::find_denied_early(app, new.repository, &new.updates).await?;
     if let Some(reason) = denied.into_iter().flatten().next() {
         return Ok(Some(reason));
     }

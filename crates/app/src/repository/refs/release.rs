@@ -22,6 +22,7 @@ use super::tag::{self, CreateTag};
 use super::tag_permissions;
 use crate::error::OnConstraint;
 use crate::repository::browse::commit::Commit;
+use crate::repository::check_message_size;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -29,7 +30,7 @@ use crate::{Actor, App, Error, Resource, Result, access};
 #[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
-    check_text("description", description)?;
+    check_message_size("description", description)?;
     insert(app, &repository, tag, NewRelease::with_notes(description, actor.current_user()?.account.id())).await
 }
 
@@ -44,7 +45,7 @@ async fn insert(app: &App, repository: &OpenRepository, tag: &str, new: NewRelea
 #[crate::boxed]
 pub async fn update(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, description: &str) -> Result<()> {
     let repository = open_repository(app, actor, project, ProjectAction::WriteCode).await?;
-    check_text("description", description)?;
+    check_message_size("description", description)?;
     let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
     if !release::update(&mut transaction, repository.project.id, tag, description, app.clock.now()).await? {
         return Err(Error::NotFound(Resource::Literal("Release does not exist")));
@@ -59,7 +60,7 @@ pub async fn save(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, des
     if description.trim().is_empty() {
         return Err(Violations::single("description", "can't be blank").into());
     }
-    check_text("description", description)?;
+    check_message_size("description", description)?;
     let (id, now) = (repository.project.id, app.clock.now());
     let mut transaction = lock_repository_with_tag(app, &repository, tag).await?;
     if !release::update(&mut transaction, id, tag, description, now).await? {
@@ -67,13 +68,6 @@ pub async fn save(app: &App, actor: &Actor, project: &ProjectRef, tag: &str, des
         release::insert(&mut transaction, id, tag, new, now).await?;
     }
     Ok(commit(transaction).await?)
-}
-
-/// Checks the size of a text that belongs to a tag or a commit: its message or its release notes.
-pub(crate) fn check_text(field: &'static str, text: &str) -> Result<()> {
-    let mut violations = Violations::default();
-    violations.check_size(field, text, MAX_TEXT_BYTES);
-    Ok(violations.into_result()?)
 }
 
 /// Locks the repository and checks that the tag exists. While the lock is held, the tag and its release cannot be

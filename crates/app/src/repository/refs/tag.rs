@@ -26,6 +26,7 @@ use super::ref_update_policy::{RefUpdatePolicy, TAG_CHANGED};
 use crate::actor::CurrentUser;
 use crate::repository::browse::commit::{self, Commit, MAX_LISTED_MESSAGE_BYTES};
 use crate::repository::browse::revision;
+use crate::repository::check_message_size;
 use crate::repository::objects;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::{Actor, App, Error, Resource, Result};
@@ -276,8 +277,8 @@ pub(super) async fn create_opened(
     let id = revision::resolve(app, repository, &input.target).await?;
     let id = id.ok_or_else(|| rejected(format!("Target {} is invalid", input.target)))?;
     let message = input.message.map(|message| message.trim().to_owned()).filter(|message| !message.is_empty());
-    super::release::check_text("message", message.as_deref().unwrap_or_default())?;
-    super::release::check_text("release_description", release.map_or("", |release| release.description))?;
+    check_message_size("message", message.as_deref().unwrap_or_default())?;
+    check_message_size("release_description", release.map_or("", |release| release.description))?;
     let tagger = signature(app, current_user);
     let created_at = message.as_ref().and_then(|_| commit::signature_time(&tagger));
     let (target, rejection) = match &message {

@@ -6,9 +6,10 @@ use holdfast_store::Connection;
 use holdfast_store::repository::ref_update::RefUpdate;
 use holdfast_store::repository::tag_protection;
 
+use super::planned_update::PlannedUpdate;
 use super::ref_update_policy::TAG_CHANGED;
 use crate::repository::open_repository::OpenRepository;
-use crate::{Error, Result};
+use crate::{App, Error, Result};
 
 const PROTECTED_TAG: &str = "You are not allowed to create or change this tag, because it is protected.";
 const PROTECTED_RELEASE: &str = "You are not allowed to change the release of this tag, because it is protected.";
@@ -42,6 +43,20 @@ pub(in crate::repository) async fn find_denied(
         }
     }
     Ok(reasons)
+}
+
+/// Returns the same as [`find_denied`] before anything of a push is stored. [`super::ref_update`] decides again, with the
+/// repository locked, but then the pack and its receipt exist, and a recovery would apply the push.
+pub(in crate::repository) async fn find_denied_early(
+    app: &App,
+    repository: &OpenRepository,
+    updates: &[PlannedUpdate],
+) -> Result<Vec<Option<&'static str>>> {
+    let updates: Vec<&RefUpdate> = updates.iter().map(|it| &it.update).collect();
+    if updates.iter().all(|it| it.name.as_tag().is_none()) {
+        return Ok(vec![None; updates.len()]);
+    }
+    find_denied(&mut *app.database.connection().await?, repository, &updates).await
 }
 
 /// Checks whether the actor may change the release of a tag, which takes the same level as creating the tag: a release

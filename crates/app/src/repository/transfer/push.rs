@@ -25,7 +25,7 @@ use crate::repository::maintenance;
 use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
 use crate::repository::refs::planned_update::PlannedUpdate;
-use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
+use crate::repository::refs::ref_update::{self, RefUpdateBatch, RefUpdateResult};
 use crate::repository::refs::ref_update_policy::{PolicyResult, RefUpdatePolicy, duplicate_names};
 use crate::repository::refs::tag_permissions;
 use crate::{Actor, App, Error, Result, access};
@@ -184,16 +184,14 @@ async fn validate_and_apply(
     Ok(rejections)
 }
 
-/// Rejects the updates of tags that the actor may not make. [`ref_update`] does so as well, with the repository locked,
-/// but then the pack and its receipt are stored, and a recovery would apply the push.
+/// Rejects the updates of tags that the actor may not make.
 async fn reject_tags(
     app: &App,
     repository: &OpenRepository,
     updates: &mut Vec<PlannedUpdate>,
     rejections: &mut [Option<String>],
 ) -> Result<()> {
-    let planned: Vec<&RefUpdate> = updates.iter().map(|it| &it.update).collect();
-    let denied = tag_permissions::find_denied(&mut *app.database.connection().await?, repository, &planned).await?;
+    let denied = tag_permissions::find_denied_early(app, repository, updates).await?;
     let mut is_allowed = denied.iter().map(Option::is_none);
     updates.retain(|_| is_allowed.next().unwrap_or_default());
     add_rejections(rejections, denied);
