@@ -617,6 +617,35 @@ def _():
     same(gl.personal_access_tokens.get("self").name, "dev")
 
 
+@flow("access tokens of projects and groups")
+def _():
+    group = gl.groups.create({"name": "pg-token-group", "path": "pg-token-group"})
+    for parent, kind in [(demo(), "project"), (group, "group")]:
+        new = parent.access_tokens.create({"name": f"pg-{kind}", "scopes": ["api"], "access_level": 30})
+        same((new.resource_type, new.access_level), (kind, 30))
+        bot = gitlab.Gitlab(gl.url, private_token=new.token)
+        bot.auth()
+        assert bot.user.bot, bot.user
+        contains(names(parent.access_tokens.list(get_all=True)), f"pg-{kind}")
+        rotated = parent.access_tokens.get(new.id).rotate()
+        refused(bot.auth, 401)
+        same(parent.access_tokens.get(rotated["id"]).user_id, new.user_id)
+        parent.access_tokens.delete(rotated["id"])
+        gone(lambda: parent.access_tokens.get(rotated["id"]))
+    group.delete()
+
+
+@flow("impersonation tokens")
+def _():
+    token = user().impersonationtokens.create({"name": "pg", "scopes": ["api"]})
+    acting = gitlab.Gitlab(gl.url, private_token=token.token)
+    acting.auth()
+    same((acting.user.id, user().impersonationtokens.get(token.id).name), (user().id, "pg"))
+    contains(names(user().impersonationtokens.list(state="active", get_all=True)), "pg")
+    token.delete()
+    refused(acting.auth, 401)
+
+
 @flow("user tokens")
 def _():
     token = user().personal_access_tokens.create({"name": "pg", "scopes": ["read_api"]})

@@ -44,6 +44,17 @@ pub fn authorize_own_account(actor: &Actor) -> Result<&CurrentUser> {
     actor.current_user()
 }
 
+/// Fails if the request was sent with a token that somebody else created for the user. When that token is revoked, no other
+/// credential of a user may remain.
+pub(crate) fn ensure_may_create_credentials(actor: &Actor) -> Result<()> {
+    match actor {
+        Actor::User(user) if user.has_delegated_token => Err(Error::Forbidden(Some(
+            "Impersonation tokens and access tokens of projects and groups cannot create users, keys or tokens",
+        ))),
+        Actor::User(_) | Actor::Anonymous(_) | Actor::Operator | Actor::DeployKey(_) => Ok(()),
+    }
+}
+
 /// Loads a group and checks that the actor may perform this action on it.
 #[crate::boxed]
 pub async fn authorize_group(

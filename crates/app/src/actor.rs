@@ -41,6 +41,8 @@ pub struct CurrentUser {
     pub scopes: Scopes,
     /// The user's own token that authenticated the request.
     pub token_id: Option<TokenId>,
+    /// Whether somebody else created this token for the user. It cannot create other credentials.
+    pub has_delegated_token: bool,
     /// Set while an administrator acts as this user.
     pub impersonated_by: Option<UserId>,
     /// Set if the actor is a build: it may read code and builds, and nothing else.
@@ -69,6 +71,7 @@ impl CurrentUser {
             profile: None,
             scopes: Scopes::all(),
             token_id: None,
+            has_delegated_token: false,
             impersonated_by: None,
             job_token_scope: None,
             ref_update_channel: RefUpdateChannel::Api,

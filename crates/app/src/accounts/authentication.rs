@@ -49,7 +49,14 @@ pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed
         return Err(Error::InsufficientScope { needed: needed.as_str() });
     }
     let token_id = Some(token.id);
-    let current_user = CurrentUser { profile, scopes: token.scopes, token_id, prefetched, ..CurrentUser::new(account) };
+    let current_user = CurrentUser {
+        profile,
+        scopes: token.scopes,
+        token_id,
+        has_delegated_token: token.is_delegated,
+        prefetched,
+        ..CurrentUser::new(account)
+    };
     let Some(sudo_login) = credentials.sudo else { return Ok(Actor::User(Box::new(current_user))) };
     if !current_user.account.admin {
         return Err(Error::Forbidden(Some("Must be admin to use sudo")));
@@ -61,14 +68,16 @@ pub async fn authenticate<'a>(app: &'a App, credentials: Credentials<'a>, needed
         Ok(id) => user::find(&mut connection, id.into()).await?,
         Err(_) => user::find_by_username(&mut connection, sudo_login).await?,
     };
+    let target = target.filter(|user| !user.bot);
     let target = target.ok_or_else(|| Error::NotFound(Resource::SudoTarget(sudo_login.to_owned())))?;
     if !target.is_active() {
         return Err(Error::Unauthenticated);
     }
     let impersonated_by = Some(current_user.account.id());
     let (account, profile) = (target.account(), Some(Box::new(target)));
+    let CurrentUser { scopes, has_delegated_token, .. } = current_user;
     let current_user =
-        CurrentUser { profile, scopes: current_user.scopes, impersonated_by, ..CurrentUser::new(account) };
+        CurrentUser { profile, scopes, has_delegated_token, impersonated_by, ..CurrentUser::new(account) };
     Ok(Actor::User(Box::new(current_user)))
 }
 

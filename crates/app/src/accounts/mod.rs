@@ -1,6 +1,7 @@
 //! Users, their credentials, and authentication.
 
 pub mod authentication;
+pub(crate) mod bot;
 pub mod browser_session;
 pub mod email;
 pub mod host_key;

@@ -46,12 +46,14 @@ pub async fn show_for_user(app: &App, actor: &Actor, user: UserId, id: SshKeyId)
 
 #[crate::boxed]
 pub async fn create_own(app: &App, actor: &Actor, title: &str, key: &str) -> Result<SshKey> {
+    access::ensure_may_create_credentials(actor)?;
     create(app, &access::authorize_own_account(actor)?.account.summary, title, key).await
 }
 
 #[crate::boxed]
 pub async fn create_for_user(app: &App, actor: &Actor, user: UserId, title: &str, key: &str) -> Result<SshKey> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::ensure_may_create_credentials(actor)?;
     create(app, &find_existing(app, user).await?.summary(), title, key).await
 }
 

@@ -1,5 +1,6 @@
 //! Users.
 
+use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::{UserState, password};
 use holdfast_domain::ids::{BrowserSessionId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
@@ -19,6 +20,7 @@ pub use holdfast_store::accounts::user::{Filter, Order, User, UserSummary};
 
 pub use super::user_changes::{ProfileChanges, UserChanges};
 
+use super::bot;
 use super::session::{WRONG_PASSWORD, verify_current_password};
 use super::user_changes::{ValidatedChanges, current_attributes};
 use crate::actor::CurrentUser;
@@ -55,8 +57,18 @@ pub async fn list_in_order(
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, id: UserId) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
-    let found = user::find_with_ghost(&mut *app.database.connection().await?, id).await?;
-    found.ok_or(Error::NotFound(Resource::User))
+    let mut connection = app.database.connection().await?;
+    let found = user::find_with_ghost(&mut connection, id).await?;
+    visible(app, &mut connection, actor, found).await
+}
+
+/// Returns a user that was found, unless it is a bot that the actor may not see.
+async fn visible(app: &App, connection: &mut Connection, actor: &Actor, found: Option<User>) -> Result<User> {
+    let user = found.ok_or(Error::NotFound(Resource::User))?;
+    if user.bot {
+        bot::ensure_visible(app, connection, actor, user.id).await?;
+    }
+    Ok(user)
 }
 
 /// Returns the current user. Needs no query if authentication has loaded the profile.
@@ -65,33 +77,41 @@ pub async fn show_own(app: &App, actor: &Actor) -> Result<User> {
     let current_user = access::authorize_own_account(actor)?;
     match &current_user.profile {
         Some(profile) => Ok((**profile).clone()),
-        None => find_existing(app, current_user.account.id()).await,
+        None => {
+            let found = user::find(&mut *app.database.connection().await?, current_user.account.id()).await?;
+            found.ok_or(Error::NotFound(Resource::User))
+        }
     }
 }
 
-/// Finds a user or the ghost account by username, for its page: the names of authors link there.
+/// Finds a user, a bot or the ghost account by username, for its page: the names of authors link there.
 #[crate::boxed]
 pub async fn show_profile(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
-    let found = user::find_by_username_with_ghost(&mut *app.database.connection().await?, username).await?;
-    found.ok_or(Error::NotFound(Resource::User))
+    let mut connection = app.database.connection().await?;
+    let found = user::find_by_username_with_ghost(&mut connection, username).await?;
+    visible(app, &mut connection, actor, found).await
 }
 
 /// Finds a user by username, in any case. The ghost account is not found.
 #[crate::boxed]
 pub async fn show_by_username(app: &App, actor: &Actor, username: &str) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
-    let found = user::find_by_username(&mut *app.database.connection().await?, username).await?;
-    found.ok_or(Error::NotFound(Resource::User))
+    let mut connection = app.database.connection().await?;
+    let found = user::find_by_username(&mut connection, username).await?;
+    visible(app, &mut connection, actor, found).await
 }
 
+/// Finds a user whose account can be managed. Bots are managed by their tokens.
 pub(super) async fn find_existing(app: &App, id: UserId) -> Result<User> {
-    user::find(&mut *app.database.connection().await?, id).await?.ok_or(Error::NotFound(Resource::User))
+    let found = user::find(&mut *app.database.connection().await?, id).await?;
+    found.filter(|user| !user.bot).ok_or(Error::NotFound(Resource::User))
 }
 
 #[crate::boxed]
 pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::ensure_may_create_credentials(actor)?;
     let blank = Attributes {
         username: String::new(),
         name: String::new(),
@@ -156,6 +176,9 @@ async fn end_sessions(connection: &mut Connection, id: UserId, kept: Option<Brow
 pub async fn update(app: &App, actor: &Actor, id: UserId, changes: UserChanges) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     let new_password = changes.password.clone().value();
+    if new_password.is_some() {
+        access::ensure_may_create_credentials(actor)?;
+    }
     let hash = match new_password.filter(|password| password::check(password, &[]).is_ok()) {
         Some(password) => Some(app.hash_password(&password).await?),
         None => None,
@@ -238,6 +261,7 @@ pub async fn change_own_password<'a>(app: &'a App, actor: &'a Actor, input: Chan
 #[crate::boxed]
 pub async fn reset_password(app: &App, actor: &Actor, id: UserId, new_password: &str) -> Result<()> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
+    access::ensure_may_create_credentials(actor)?;
     let problem = |problem| Violations::single("password", problem);
     password::check(new_password, &[]).map_err(problem)?;
     let hash = app.hash_password(new_password).await?;
@@ -276,14 +300,20 @@ pub async fn delete(app: &App, actor: &Actor, id: UserId) -> Result<Option<User>
         events::removal::publish_for_namespace(&mut transaction, namespace_id, now).await?;
         removal::detach_namespace(&mut transaction, namespace_id, &format!("user {}", user.username), now).await?;
     }
-    // This comes after the locks of the projects: a request that holds one of them may be about to refer to the user.
-    user::lock_exclusive(&mut transaction, id).await?;
-    events::removal::publish_for_user(&mut transaction, &user, now).await?;
-    removal::enqueue_reassign_author(&mut transaction, id, &format!("what {} wrote", user.username), now).await?;
-    user::delete(&mut transaction, id).await?;
-    event::publish(&mut transaction, None, &events::account::user_destroyed(&user), now).await?;
+    delete_locked(&mut transaction, &user, now).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(user))
+}
+
+/// Deletes a user without stars and without a namespace. The caller has locked the user, and has made sure that the ghost
+/// account exists.
+pub(super) async fn delete_locked(connection: &mut Connection, user: &User, now: DateTime<Utc>) -> Result<()> {
+    // This comes after the locks of the projects: a request that holds one of them may be about to refer to the user.
+    user::lock_exclusive(connection, user.id).await?;
+    events::removal::publish_for_user(connection, user, now).await?;
+    removal::enqueue_reassign_author(connection, user.id, &format!("what {} wrote", user.username), now).await?;
+    user::delete(connection, user.id).await?;
+    Ok(event::publish(connection, None, &events::account::user_destroyed(user), now).await?)
 }
 
 /// Blocks a user. Returns false if the user is blocked already.

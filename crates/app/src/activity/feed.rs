@@ -9,6 +9,7 @@ use holdfast_store::activity::feed;
 
 pub use holdfast_store::activity::feed::{Comment, Event, Period};
 
+use crate::accounts::bot::ensure_visible;
 use crate::projects::list::viewer;
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::refs::ref_address::RefAddresses;
@@ -100,6 +101,7 @@ pub async fn list_for_user_in(
     access::authorize_instance(actor, InstanceAction::ReadUsers)?;
     let mut connection = app.database.connection().await?;
     user::find_with_ghost(&mut connection, user).await?.ok_or(Error::NotFound(Resource::User))?;
+    ensure_visible(app, &mut connection, actor, user).await?;
     drop(connection);
     Ok(feed::list_for_user(&app.database, user, viewer(app, actor), period, page).await?)
 }

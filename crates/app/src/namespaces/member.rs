@@ -14,6 +14,7 @@ use holdfast_store::{Connection, Transaction, commit};
 
 pub use holdfast_store::namespaces::member::{Member, MemberFilter};
 
+use crate::accounts::bot::{ensure_no_bot_of, ensure_visible};
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
 #[crate::boxed]
@@ -80,6 +81,7 @@ pub async fn create(
     if user::find(&mut transaction, user).await?.is_none() {
         return Err(Error::NotFound(Resource::User));
     }
+    ensure_visible(app, &mut transaction, actor, user).await?;
     if member::find(&mut transaction, MembershipScope::Group(group.id), user, app.today()).await?.is_some() {
         return Err(Error::Conflict("Member already exists".into()));
     }
@@ -100,6 +102,9 @@ pub async fn update(
     let before = member::find(&mut transaction, MembershipScope::Group(group.id), user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Resource::Record))?;
     let expires_at = membership.expires_at.or_nullable(before.expires_at);
+    if expires_at.is_some() {
+        ensure_no_bot_of(&mut transaction, MembershipScope::Group(group.id), user).await?;
+    }
     if level < AccessLevel::Owner || expires_at.is_some() {
         ensure_owner_remains(&mut transaction, group.id, &before).await?;
     }
@@ -117,6 +122,7 @@ pub async fn delete(app: &App, actor: &Actor, group: &GroupRef, user: UserId) ->
     let group = access::lock_group(app, &mut transaction, actor, group, needed).await?;
     let before = member::find(&mut transaction, MembershipScope::Group(group.id), user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Resource::Member(user.get())))?;
+    ensure_no_bot_of(&mut transaction, MembershipScope::Group(group.id), user).await?;
     ensure_owner_remains(&mut transaction, group.id, &before).await?;
     member::delete(&mut transaction, MembershipScope::Group(group.id), user).await?;
     let now = app.clock.now();
@@ -136,7 +142,7 @@ async fn ensure_owner_remains(connection: &mut Connection, group: NamespaceId, m
 }
 
 /// Adds a member, publishes an event and commits. Also deletes the user's access request.
-pub(super) async fn add_and_publish(
+pub(crate) async fn add_and_publish(
     app: &App,
     mut transaction: Transaction,
     group: &Group,

@@ -122,19 +122,21 @@ impl IssueChanges {
     }
 }
 
-/// Returns whether issues and merge requests of the project can be assigned to a user: the user is active and can see the project.
+/// Returns whether issues and merge requests of the project can be assigned to a user: the user is active and can see the
+/// project. A bot must be a member.
 pub(crate) async fn can_be_assigned(
     app: &App,
     connection: &mut Connection,
     project: ProjectId,
     user: UserId,
 ) -> Result<bool> {
-    let Some(account) = user::find(connection, user).await? else { return Ok(false) };
-    let account = account.account();
+    let Some(assignee) = user::find(connection, user).await? else { return Ok(false) };
+    let account = assignee.account();
     let Some(found) = project::find(connection, &ProjectRef::Id(project), Some(user), app.today()).await? else {
         return Ok(false);
     };
-    Ok(account.is_active() && ProjectAction::Read.is_allowed(found.visibility, account.role(), found.level()))
+    let can_read = ProjectAction::Read.is_allowed(found.visibility, account.role(), found.level());
+    Ok(account.is_active() && can_read && (!assignee.bot || found.level().is_some()))
 }
 
 /// Parses the titles of labels, without duplicates. Blank titles are ignored.

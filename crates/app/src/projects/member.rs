@@ -12,6 +12,7 @@ use holdfast_store::namespaces::member::{self, MembershipScope, ProjectAccess};
 
 use super::project::{Project, ProjectRef};
 use super::share::visible_shares;
+use crate::accounts::bot::{ensure_no_bot_of, ensure_visible};
 use crate::error::OnConstraint;
 use crate::namespaces::member::{Member, MemberFilter, Membership};
 use crate::{Actor, App, Error, Resource, Result, access, events};
@@ -91,6 +92,7 @@ pub async fn create(
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMembers).await?;
+    ensure_visible(app, &mut transaction, actor, user).await?;
     match add_and_publish(app, transaction, &project, user, membership).await? {
         Some(member) => Ok(member),
         None => show(app, actor, &ProjectRef::Id(project.id), user).await,
@@ -108,6 +110,7 @@ pub async fn add(
 ) -> Result<Member> {
     let mut transaction = app.database.begin().await?;
     let project = access::lock_project(app, &mut transaction, actor, project, ProjectAction::ManageMembers).await?;
+    ensure_visible(app, &mut transaction, actor, user).await?;
     let added = add_and_publish(app, transaction, &project, user, membership).await?;
     added.ok_or_else(|| Error::Conflict("Member already exists".into()))
 }
@@ -127,6 +130,9 @@ pub async fn update(
     let before = member::find(&mut transaction, source, user, app.today()).await?;
     let before = before.ok_or(Error::NotFound(Resource::Record))?;
     let expires_at = membership.expires_at.or_nullable(before.expires_at);
+    if expires_at.is_some() {
+        ensure_no_bot_of(&mut transaction, source, user).await?;
+    }
     member::upsert(&mut transaction, source, user, level, expires_at, app.clock.now()).await?;
     holdfast_store::commit(transaction).await?;
     Ok(Member { access_level: level, expires_at, ..before })
@@ -142,6 +148,7 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
     let project = access::lock_project(app, &mut transaction, actor, project, needed).await?;
     let source = MembershipScope::Project(project.id);
     let Some(before) = member::find(&mut transaction, source, user, app.today()).await? else { return Ok(None) };
+    ensure_no_bot_of(&mut transaction, source, user).await?;
     let now = app.clock.now();
     member::delete(&mut transaction, source, user).await?;
     let outbox_event =
@@ -160,7 +167,7 @@ fn check_level(membership: &Membership, today: NaiveDate) -> Result<AccessLevel>
 
 /// Adds a member, records and publishes an event, and commits. Also deletes the user's access request. Returns None if
 /// the user is a member already.
-pub(super) async fn add_and_publish(
+pub(crate) async fn add_and_publish(
     app: &App,
     mut transaction: holdfast_store::Transaction,
     project: &Project,

@@ -1,6 +1,7 @@
 //! Projects, their members, deploy keys, forks, shares, stars and uploads.
 
 pub mod access_request;
+pub mod access_token;
 pub mod deploy_key;
 pub mod fork;
 pub mod group;

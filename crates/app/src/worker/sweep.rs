@@ -12,7 +12,7 @@ use holdfast_store::worker::removed_members::{self, ProjectMember};
 use holdfast_store::worker::{job, maintenance};
 
 use super::removal::{self, remove_upload_objects};
-use crate::accounts::browser_session;
+use crate::accounts::{bot, browser_session};
 use crate::ci::retention;
 use crate::hooks::token;
 use crate::projects::project::load;
@@ -32,6 +32,7 @@ pub async fn sweep(app: &App) -> Result<()> {
         delete_old_deliveries(app, now).await,
         token::encrypt_clear_tokens(app).await,
         browser_session::delete_expired(app).await,
+        bot::delete_unused(app).await,
         retention::delete_expired(app).await,
     ];
     results.into_iter().collect()

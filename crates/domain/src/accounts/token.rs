@@ -9,15 +9,26 @@ pub enum TokenKind {
     Personal,
     /// A token that was issued when the user signed in with a password.
     Session,
+    /// A token that an administrator created for a user, to act as that user.
+    Impersonation,
+    /// An access token of a project or group, which is the only credential of its bot.
+    Bot,
 }
 
+/// The error for a text that is no kind of token.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is not a kind of token")]
+pub struct UnknownTokenKind(String);
+
 impl TokenKind {
-    pub const ALL: [Self; 2] = [Self::Personal, Self::Session];
+    pub const ALL: [Self; 4] = [Self::Personal, Self::Session, Self::Impersonation, Self::Bot];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Personal => "personal",
             Self::Session => "session",
+            Self::Impersonation => "impersonation",
+            Self::Bot => "bot",
         }
     }
 
@@ -26,7 +37,17 @@ impl TokenKind {
         match self {
             Self::Personal => "hfp_",
             Self::Session => "hfs_",
+            Self::Impersonation => "hfi_",
+            Self::Bot => "hfa_",
         }
+    }
+}
+
+impl TryFrom<String> for TokenKind {
+    type Error = UnknownTokenKind;
+
+    fn try_from(word: String) -> Result<Self, UnknownTokenKind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or(UnknownTokenKind(word))
     }
 }
 

@@ -41,7 +41,9 @@ impl GroupAction {
             Self::ReadMergeRequests => "list merge requests",
             Self::Update => "edit the group",
             Self::Delete => "delete the group",
-            Self::ManageMembers => "add, edit and remove members (all may remove themselves), manage access requests",
+            Self::ManageMembers => {
+                "add, edit and remove members (all may remove themselves), manage access requests and access tokens"
+            }
             Self::CreateProject => "create a project in the group",
             Self::RequestAccess => "request access (if the group allows it)",
         }

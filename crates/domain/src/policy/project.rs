@@ -143,7 +143,9 @@ impl ProjectAction {
             Self::Upload => "upload a file",
             Self::RequestAccess => "request access (if the project allows it)",
             Self::Update => "edit the project",
-            Self::ManageMembers => "add, edit and remove members (all may remove themselves), manage access requests",
+            Self::ManageMembers => {
+                "add, edit and remove members (all may remove themselves), manage access requests and access tokens"
+            }
             Self::Share => "share with a group",
             Self::ManageHooks => "read and edit hooks",
             Self::ManageDeployKeys => "read, add and remove deploy keys",

@@ -1,4 +1,4 @@
-//! Personal access tokens and session tokens. Only digests of their secrets are stored.
+//! Access tokens and session tokens. Only digests of their secrets are stored.
 
 use chrono::{DateTime, Utc};
 use holdfast_domain::accounts::{Scopes, TokenKind};
@@ -16,6 +16,8 @@ pub struct Token {
     pub id: TokenId,
     #[sqlx(try_from = "i64")]
     pub user_id: UserId,
+    #[sqlx(try_from = "String")]
+    pub kind: TokenKind,
     pub name: String,
     #[sqlx(try_from = "Vec<String>")]
     pub scopes: Scopes,
@@ -30,6 +32,9 @@ impl Token {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > now)
     }
 }
+
+/// The columns of [`Token`].
+const COLUMNS: &str = "id, user_id, kind, name, scopes, created_at, expires_at, revoked_at, last_used_at";
 
 /// Records that a token is used now.
 pub async fn record_use(connection: &mut Connection, id: TokenId, now: DateTime<Utc>) -> Result<()> {
@@ -49,7 +54,7 @@ pub struct NewToken<'a> {
 pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTime<Utc>) -> Result<Token> {
     const QUERY: &str = "insert into tokens (user_id, kind, name, digest, scopes, created_at, expires_at) \
          values ($1, $2, $3, $4, $5, $6, $7) \
-         returning id, user_id, name, scopes, created_at, expires_at, revoked_at, last_used_at";
+         returning id, user_id, kind, name, scopes, created_at, expires_at, revoked_at, last_used_at";
     Ok(sqlx::query_as(QUERY)
         .bind(new.user.get())
         .bind(new.kind.as_str())
@@ -62,9 +67,11 @@ pub async fn insert(connection: &mut Connection, new: &NewToken<'_>, now: DateTi
         .await?)
 }
 
-/// Which personal tokens a list contains.
+/// Which tokens a list contains.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
+    /// Whether to list impersonation tokens instead of personal tokens.
+    pub is_impersonation: bool,
     /// None lists the tokens of all users.
     pub user: Option<UserId>,
     pub is_revoked: Option<bool>,
@@ -76,7 +83,8 @@ pub struct Filter {
 
 impl Filter {
     fn push(&self, query: &mut QueryBuilder<Postgres>, now: DateTime<Utc>) {
-        query.push("from tokens where kind = 'personal'");
+        query.push("from tokens where kind = ");
+        query.push(if self.is_impersonation { "'impersonation'" } else { "'personal'" });
         if let Some(user) = self.user {
             query.push(" and user_id = ").push_bind(user.get());
         }
@@ -94,10 +102,10 @@ impl Filter {
     }
 }
 
-/// Lists personal tokens, newest first.
+/// Lists tokens, newest first.
 pub async fn list(database: &Database, filter: &Filter, page: PageRequest, now: DateTime<Utc>) -> Result<Page<Token>> {
     let list = PagedQuery {
-        columns: "id, user_id, name, scopes, created_at, expires_at, revoked_at, last_used_at",
+        columns: COLUMNS,
         rows: "*",
         from: |query: &mut QueryBuilder<Postgres>, _| filter.push(query, now),
         order: "id desc",
@@ -108,18 +116,25 @@ pub async fn list(database: &Database, filter: &Filter, page: PageRequest, now: 
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-/// Finds a personal token of any user.
+/// Finds a token of any user. Tokens of sessions are not found.
 pub async fn find(connection: &mut Connection, id: TokenId) -> Result<Option<Token>> {
-    const QUERY: &str = "select id, user_id, name, scopes, created_at, expires_at, revoked_at, last_used_at \
-         from tokens where id = $1 and kind = 'personal'";
+    const QUERY: &str = "select id, user_id, kind, name, scopes, created_at, expires_at, revoked_at, last_used_at \
+         from tokens where id = $1 and kind in ('personal', 'impersonation', 'bot')";
     Ok(sqlx::query_as(QUERY).bind(id.get()).fetch_optional(connection).await?)
 }
 
-/// Revokes a personal token. Returns false if the user has no such token or it is revoked already.
-pub async fn revoke(connection: &mut Connection, user: UserId, id: TokenId, now: DateTime<Utc>) -> Result<bool> {
+/// Revokes a token of this kind. Returns false if the user has no such token or it is revoked already.
+pub async fn revoke(
+    connection: &mut Connection,
+    user: UserId,
+    kind: TokenKind,
+    id: TokenId,
+    now: DateTime<Utc>,
+) -> Result<bool> {
     let updated = sqlx::query!(
-        "update tokens set revoked_at = $3 where user_id = $1 and id = $2 and kind = 'personal' and revoked_at is null",
+        "update tokens set revoked_at = $4 where user_id = $1 and kind = $2 and id = $3 and revoked_at is null",
         user.get(),
+        kind.as_str(),
         id.get(),
         now,
     )

@@ -24,6 +24,8 @@ pub struct User {
     pub state: UserState,
     pub admin: bool,
     pub external: bool,
+    /// Whether this is the user of an access token of a project or group.
+    pub bot: bool,
     pub can_create_group: bool,
     pub projects_limit: i32,
     pub bio: Option<String>,
@@ -111,7 +113,7 @@ pub struct UserSummary {
 
 /// The columns of [`User`], of a table with the alias `u`.
 pub(crate) const USER_COLUMNS: &str = "\
-    u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.can_create_group, u.projects_limit, u.bio, \
+    u.id, u.username, u.name, u.email, u.state, u.admin, u.external, u.bot, u.can_create_group, u.projects_limit, u.bio, \
     u.location, u.skype, u.linkedin, u.twitter, u.website_url, u.organization, u.confirmed_at, \
     u.current_sign_in_at, u.last_sign_in_at, u.created_at, u.updated_at, \
     coalesce((select jsonb_agg(jsonb_build_object('provider', i.provider, 'extern_uid', i.extern_uid) \
@@ -161,10 +163,19 @@ pub async fn find_by_username_with_ghost(connection: &mut Connection, username: 
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
-/// Loads a user and locks the row until the end of the transaction.
+/// Loads a user and locks the row until the end of the transaction. Bots are not found.
 pub async fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
+    lock_if(connection, "not u.ghost and not u.bot", id).await
+}
+
+/// Like [`lock`], but finds only bots.
+pub async fn lock_bot(connection: &mut Connection, id: UserId) -> Result<Option<User>> {
+    lock_if(connection, "u.bot", id).await
+}
+
+async fn lock_if(connection: &mut Connection, condition: &'static str, id: UserId) -> Result<Option<User>> {
     let mut query = QueryBuilder::new("select ");
-    query.push(USER_COLUMNS).push(" from users u where not u.ghost and u.id = ").push_bind(id.get());
+    query.push(USER_COLUMNS).push(" from users u where ").push(condition).push(" and u.id = ").push_bind(id.get());
     query.push(" for no key update of u");
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
@@ -186,7 +197,7 @@ pub struct Credentials {
 /// Finds the credentials of the user with this username or primary address.
 pub async fn find_credentials(connection: &mut Connection, login: &str) -> Result<Option<Credentials>> {
     let row = sqlx::query!(
-        "select u.id, u.password_hash from users u where lower(u.username) = $1 and not u.ghost
+        "select u.id, u.password_hash from users u where lower(u.username) = $1 and not u.ghost and not u.bot
          union all
          select u.id, u.password_hash from emails e join users u on u.id = e.user_id
          where e.email = $2 and e.is_primary
@@ -223,6 +234,7 @@ impl Filter {
         // Excludes the ghost account by its id instead of by `u.ghost`, because an index on the id suffices to check
         // it.
         query.push("from users u where u.id is distinct from (select g.id from users g where g.ghost)");
+        query.push(" and not u.bot");
         if let Some(username) = &self.username {
             query.push(" and lower(u.username) = ").push_bind(username.to_ascii_lowercase());
         }
@@ -242,7 +254,7 @@ impl Filter {
     }
 }
 
-/// The order of a list of users. There is an index for each.
+/// The order of a list of users. There is an index without bots for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Id { descending: bool },
@@ -260,7 +272,7 @@ impl Order {
     }
 }
 
-/// Lists users. The ghost account is left out.
+/// Lists users. The ghost account and bots are left out.
 pub async fn list(database: &Database, filter: &Filter, order: Order, page: PageRequest) -> Result<Page<User>> {
     let list = PagedQuery {
         columns: USER_COLUMNS,

@@ -19,15 +19,20 @@ pub struct ActiveToken {
     pub scopes: Scopes,
     #[sqlx(rename = "token_last_used_at")]
     pub last_used_at: Option<DateTime<Utc>>,
+    /// Whether somebody other than the user created the token: an administrator, or whoever manages the bot.
+    #[sqlx(rename = "token_is_delegated")]
+    pub is_delegated: bool,
 }
 
 impl Credential for ActiveToken {
     fn statements() -> &'static CredentialStatements {
         static STATEMENTS: LazyLock<CredentialStatements> = LazyLock::new(|| {
             CredentialStatements::new(&CredentialSql {
-                columns: "c.id as token_id, c.scopes as token_scopes, c.last_used_at as token_last_used_at",
+                columns: "c.id as token_id, c.scopes as token_scopes, c.last_used_at as token_last_used_at, \
+                    c.kind in ('impersonation', 'bot') as token_is_delegated",
                 table: "tokens",
-                is_valid: "c.digest = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > $2)",
+                is_valid: "c.digest = $1 and c.revoked_at is null and (c.expires_at is null or c.expires_at > $2) \
+                    and u.bot = (c.kind = 'bot')",
             })
         });
         &STATEMENTS

@@ -338,8 +338,8 @@ pub async fn lock_exclusive(connection: &mut Connection, id: NamespaceId) -> Res
     Ok(())
 }
 
-/// Returns the names of the groups that would have no permanent owner without this user, sorted by name. Locks the
-/// groups of the user, so that the result holds until the end of the transaction.
+/// Returns the names of the groups that would have no permanent owner without this user, sorted by name. Bots do not count
+/// as owners. Locks the groups of the user, so that the result holds until the end of the transaction.
 pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> Result<Vec<String>> {
     sqlx::query_scalar!(
         "select n.id from namespaces n where n.id in
@@ -354,7 +354,7 @@ pub async fn lock_solely_owned_by(connection: &mut Connection, user: UserId) -> 
         "select n.name from group_members m join namespaces n on n.id = m.group_id
          where m.user_id = $1 and m.access_level = 50 and not exists
            (select from group_members o where o.group_id = m.group_id and o.access_level = 50 and o.user_id <> $1
-              and o.expires_at is null)
+              and o.expires_at is null and not exists (select from bots b where b.user_id = o.user_id))
          order by n.name",
         user.get(),
     )

@@ -290,11 +290,11 @@ pub async fn delete(connection: &mut Connection, scope: MembershipScope, user: U
     Ok(())
 }
 
-/// Returns whether another user owns the group through a membership without an expiry date.
+/// Returns whether another user, who is no bot, owns the group through a membership without an expiry date.
 pub async fn has_other_permanent_owner(connection: &mut Connection, group: NamespaceId, user: UserId) -> Result<bool> {
     Ok(sqlx::query_scalar!(
-        r#"select exists (select from group_members where group_id = $1 and user_id <> $2 and access_level = 50
-             and expires_at is null) as "exists!""#,
+        r#"select exists (select from group_members o where o.group_id = $1 and o.user_id <> $2 and o.access_level = 50
+             and o.expires_at is null and not exists (select from bots b where b.user_id = o.user_id)) as "exists!""#,
         group.get(),
         user.get(),
     )

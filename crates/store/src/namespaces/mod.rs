@@ -1,6 +1,7 @@
 //! Groups, user namespaces and memberships.
 
 pub mod access_request;
+pub mod bot;
 pub mod group;
 pub mod member;
 pub mod namespace;

@@ -346,6 +346,19 @@ async fn insert_rows(server: &Server) {
          join projects x on x.id = 1 + (k.id + p) * (k.id % 5) where k.user_id is null on conflict do nothing;
          insert into job_token_allowlist (target_id, source_id, created_at)
          select t.id, s.id, now() from projects t, projects s where s.id <= 3 and t.id <> s.id;
+         insert into users (username, name, email, password_hash, can_create_group, projects_limit, bot, created_at,
+           updated_at)
+         select 'bot' || translate(md5(n::text), 'abcdef', 'ghijkl'), 'n', '', '', false, 0, true, now(), now() from generate_series(1, 20000) n;
+         insert into bots (user_id, project_id, group_id)
+         select id, case id % 2 when 0 then 1 + id % 200 end, case id % 2 when 1 then
+           (select min(id) from namespaces where kind = 'group') + id % 200 end
+         from users where bot;
+         insert into project_members (project_id, user_id, access_level, created_at)
+         select project_id, user_id, 30, now() from bots where project_id is not null;
+         insert into group_members (group_id, user_id, access_level, created_at)
+         select group_id, user_id, 30, now() from bots where group_id is not null;
+         insert into tokens (user_id, kind, name, digest, scopes, created_at, expires_at)
+         select user_id, 'bot', 'n', int8send(user_id), '{api}', now(), now() + interval '1 day' from bots;
 ",
     )
     .execute(&mut server.database().await)

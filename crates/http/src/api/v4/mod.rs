@@ -2,6 +2,7 @@
 //! in the paths, the statuses and the bodies; the use cases are the same.
 
 mod access_requests;
+mod access_tokens;
 mod award_emoji;
 mod boards;
 mod branches;
@@ -17,6 +18,7 @@ mod files;
 mod forks;
 mod groups;
 mod hooks;
+mod impersonation_tokens;
 mod issue_discussions;
 mod issues;
 mod jobs;
@@ -55,6 +57,7 @@ use crate::{ApiVersion, Routes};
 pub fn routes() -> Routes {
     let mut routes = Routes::new(ApiVersion::V4);
     access_requests::routes(&mut routes);
+    access_tokens::routes(&mut routes);
     award_emoji::routes(&mut routes);
     boards::routes(&mut routes);
     branches::routes(&mut routes);
@@ -70,6 +73,7 @@ pub fn routes() -> Routes {
     forks::routes(&mut routes);
     groups::routes(&mut routes);
     hooks::routes(&mut routes);
+    impersonation_tokens::routes(&mut routes);
     issue_discussions::routes(&mut routes);
     issues::routes(&mut routes);
     jobs::routes(&mut routes);

@@ -19,7 +19,7 @@ fn present_new(context: &RequestContext, (token, secret): (Token, String)) -> Ne
 }
 
 choice! {
-    enum State { Active = "active", Inactive = "inactive" }
+    pub enum State { Active = "active", Inactive = "inactive" }
 }
 
 params! {
@@ -37,6 +37,7 @@ params! {
 
 async fn list(context: RequestContext, params: ListTokens) -> ApiResult<PageBody<PersonalAccessToken>> {
     let filter = Filter {
+        is_impersonation: false,
         user: params.user_id,
         is_revoked: params.revoked,
         is_active: params.state.map(|state| state == State::Active),
@@ -100,7 +101,7 @@ async fn revoke_in_use(context: RequestContext, (): ()) -> ApiResult<NoContent> 
 }
 
 params! {
-    struct NewToken {
+    pub struct NewToken {
         /// Name of the token.
         required name: String,
         /// One or more of the scopes `api`, `read_api`, `read_user`, `read_repository`, `write_repository` and `sudo`.
@@ -111,7 +112,7 @@ params! {
 }
 
 impl NewToken {
-    fn into_input(self) -> CreateToken {
+    pub fn into_input(self) -> CreateToken {
         CreateToken { name: self.name, scopes: self.scopes, expires_at: self.expires_at }
     }
 }

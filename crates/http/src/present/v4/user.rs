@@ -151,11 +151,11 @@ pub fn present_email(email: Email) -> SecondaryEmail {
 }
 
 pub fn present_profile(user: User, site: &InstanceUrls) -> UserProfileBody {
-    let basic = present_basic(&user.summary(), site);
-    profile_from(basic, crate::present::user::profile(user, site))
+    let (basic, is_bot) = (present_basic(&user.summary(), site), user.bot);
+    profile_from(basic, is_bot, crate::present::user::profile(user, site))
 }
 
-fn profile_from(basic: UserBasic, profile: crate::present::user::UserProfile) -> UserProfileBody {
+fn profile_from(basic: UserBasic, is_bot: bool, profile: crate::present::user::UserProfile) -> UserProfileBody {
     UserProfileBody {
         basic,
         created_at: profile.created_at,
@@ -169,7 +169,7 @@ fn profile_from(basic: UserBasic, profile: crate::present::user::UserProfile) ->
         organization: profile.organization,
         job_title: "",
         pronouns: None,
-        bot: false,
+        bot: is_bot,
         work_information: None,
         followers: 0,
         following: 0,
@@ -179,7 +179,7 @@ fn profile_from(basic: UserBasic, profile: crate::present::user::UserProfile) ->
 }
 
 pub fn present_own(user: User, site: &InstanceUrls) -> OwnUser {
-    let basic = present_basic(&user.summary(), site);
+    let (basic, is_bot) = (present_basic(&user.summary(), site), user.bot);
     let full: UserFull = full(user, site);
     OwnUser {
         last_sign_in_at: full.last_sign_in_at,
@@ -197,7 +197,7 @@ pub fn present_own(user: User, site: &InstanceUrls) -> OwnUser {
         two_factor_enabled: full.two_factor_enabled,
         external: full.external,
         private_profile: false,
-        profile: profile_from(basic, full.profile),
+        profile: profile_from(basic, is_bot, full.profile),
     }
 }
 

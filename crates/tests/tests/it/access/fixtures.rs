@@ -40,6 +40,9 @@ impl AccessFixture {
         let (requester_id, requester) = server.user("requester").await;
         let key =
             target.post("/user/keys", &[("title", "t"), ("key", crate::ssh_keys::ED25519)]).await.body["id"].clone();
+        let token = [("name", "n"), ("scopes[]", "api")];
+        let impersonation = server.admin.post(&format!("/api/v4/users/{user}/impersonation_tokens"), &token).await;
+        assert_eq!(impersonation.status, 201, "{}", impersonation.text);
         let email = target.post("/user/emails", &[("email", "target2@example.com")]).await.body["id"].clone();
         let mut ids = vec![
             ("{user}", user.get()),
@@ -48,6 +51,7 @@ impl AccessFixture {
             ("{loose}", server.project(&target, "loose", 0).await),
             ("{key}", key.as_i64().unwrap()),
             ("{email}", email.as_i64().unwrap()),
+            ("{impersonation}", impersonation.body["id"].as_i64().unwrap()),
         ];
         for (placeholder, project_placeholder, planned, built, requested, path, level) in [
             (
@@ -96,6 +100,21 @@ impl AccessFixture {
             let rule = [("name", "guarded-*"), ("create_access_level", "30")];
             let made = server.admin.post(&format!("/api/v4/projects/{project}/protected_tags"), &rule).await;
             assert_eq!(made.status, 201, "{}", made.text);
+            let token = [("name", "n"), ("scopes[]", "api")];
+            for (parent, placeholders) in [
+                (
+                    format!("projects/{project}"),
+                    ["{private_project_token}", "{internal_project_token}", "{public_project_token}"],
+                ),
+                (
+                    format!("groups/{group}"),
+                    ["{private_group_token}", "{internal_group_token}", "{public_group_token}"],
+                ),
+            ] {
+                let made = server.admin.post(&format!("/api/v4/{parent}/access_tokens"), &token).await;
+                assert_eq!(made.status, 201, "{}", made.text);
+                ids.push((placeholders[usize::from(level as u8 / 10)], made.body["id"].as_i64().unwrap()));
+            }
             let link = [("name", "first"), ("url", "https://a.example/first")];
             let links = format!("/api/v4/projects/{project}/releases/noted/assets/links");
             let made = server.admin.post(&links, &link).await;

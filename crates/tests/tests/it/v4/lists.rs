@@ -35,6 +35,7 @@ pub const LISTS: &[(&str, &[&str])] = &[
     ("/events", &["", "page=50"]),
     ("/groups", &["", "page=50", "owned=true", "search=abcd"]),
     ("/groups/:id/access_requests", &[""]),
+    ("/groups/:id/access_tokens", &["", "state=active"]),
     ("/groups/:id/descendant_groups", &[""]),
     ("/groups/:id/issues", ISSUE_FILTERS),
     ("/groups/:id/members", &["", "query=ada"]),
@@ -57,6 +58,7 @@ pub const LISTS: &[(&str, &[&str])] = &[
     ("/projects", PROJECT_FILTERS),
     ("/projects", PROJECT_FILTERS_V4),
     ("/projects/:id/access_requests", &[""]),
+    ("/projects/:id/access_tokens", &["", "page=3", "state=active", "state=inactive"]),
     ("/projects/:id/boards", &[""]),
     ("/projects/:id/boards/:board_id/lists", &["", "page=3"]),
     ("/projects/:id/deploy_keys", &["", "page=50"]),
@@ -124,5 +126,6 @@ pub const LISTS: &[(&str, &[&str])] = &[
     ("/users", &["", "page=50", "search=abcd", "username=ada", "order_by=username&sort=asc"]),
     ("/users/:id/emails", &[""]),
     ("/users/:id/events", &["", "page=50"]),
+    ("/users/:id/impersonation_tokens", &["", "state=active"]),
     ("/users/:id/keys", &[""]),
 ];

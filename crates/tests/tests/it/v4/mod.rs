@@ -1,5 +1,6 @@
 //! Version 4 of the API: what differs from version 3 for all routes.
 
+mod access_tokens;
 mod bodies;
 pub mod lists;
 mod members;
