@@ -1,5 +1,6 @@
 """Flows of python-gitlab, the client library of PyPI. See harness.py."""
 import io
+import tarfile
 import warnings
 import zipfile
 
@@ -289,6 +290,25 @@ def _():
 @flow("import status")
 def _():
     same(project().imports.get().import_status, "none")
+
+
+@flow("project import")
+def _():
+    member = {"VERSION": "0.2.4", "tree/project.json": '{"description": "moved"}',
+              "tree/project/labels.ndjson": '{"title": "bug", "color": "#ff0000"}\n'}
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for name, content in member.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content.encode()))
+    archive.seek(0)
+    created = gl.projects.import_project(archive, path="pg-import", name="Moved")
+    same(created["import_type"], "gitlab_project")
+    imported = gl.projects.get(created["id"])
+    eventually(lambda: imported.imports.get().import_status == "finished")
+    same([label.name for label in imported.labels.list(get_all=True)], ["bug"])
+    same((imported.name, imported.description, imported.visibility), ("Moved", "moved", "private"))
 
 
 @flow("share")

@@ -14,6 +14,7 @@ mod encryption;
 pub mod entropy;
 pub mod error;
 mod events;
+pub mod gitlab_export;
 pub mod hooks;
 pub mod large_response;
 pub mod live;

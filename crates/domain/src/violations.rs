@@ -82,9 +82,12 @@ impl Violations {
 
 /// Returns whether a text has neither control characters nor characters that change the direction of text.
 pub fn has_no_control_chars(text: &str) -> bool {
-    !text.chars().any(|c| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    })
+    !text.chars().any(is_control)
+}
+
+/// Returns whether a character is a control character or changes the direction of text.
+pub fn is_control(char: char) -> bool {
+    char.is_control() || matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Checks a length limit. All errors about lengths in characters use this wording.

@@ -1,5 +1,6 @@
 //! Fetches a repository from another server.
 
+use std::path::Path;
 use std::time::Duration;
 
 use gix::ObjectId;
@@ -21,6 +22,14 @@ pub struct ImportSource {
     pub authorization: Option<String>,
 }
 
+impl ImportSource {
+    /// Returns the source for a bundle on this disk, at an absolute path.
+    pub fn bundle(path: &Path) -> Self {
+        let url = path.to_string_lossy().into_owned();
+        Self { url, protocol: BUNDLE_PROTOCOL, resolved: None, authorization: None }
+    }
+}
+
 /// Maximum time of the fetch alone. The caller has a limit for the whole import.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(3600);
 const STALL_TIMEOUT: Duration = Duration::from_secs(300);
@@ -39,11 +48,12 @@ fn command(git: &Git, quarantine: &Quarantine, source: &ImportSource, name: &'st
         // that it fetches by the dumb protocol, and the server may switch to that protocol at any time.
         ("fetch.fsckObjects", Some("false")),
     ];
-    let mut command = git
-        .command(quarantine.repository(), name)
-        .allow_write(quarantine.directory())
-        .allow_network()
-        .env("GIT_ALLOW_PROTOCOL", source.protocol);
+    let command = git.command(quarantine.repository(), name).allow_write(quarantine.directory());
+    let command = match source.protocol {
+        BUNDLE_PROTOCOL => command.allow_read(Path::new(&source.url)),
+        _ => command.allow_network(),
+    };
+    let mut command = command.env("GIT_ALLOW_PROTOCOL", source.protocol);
     let config: Vec<_> = settings.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
     command = command.env("GIT_SSH_COMMAND", SSH_COMMAND);
     command.config(&config)
@@ -52,6 +62,10 @@ fn command(git: &Git, quarantine: &Quarantine, source: &ImportSource, name: &'st
 /// SSH without prompts, and without the configuration and keys of a user.
 const SSH_COMMAND: &str = "ssh -F /dev/null -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=/dev/null \
                    -o IdentityFile=/dev/null -o IdentitiesOnly=yes -o IdentityAgent=none -o ForwardAgent=no -o ClearAllForwardings=yes";
+
+/// The protocol of sources that are bundles on this disk.
+const BUNDLE_PROTOCOL: &str = "file";
+const MERGE_REQUEST_HEADS: &str = "+refs/merge-requests/*/head:refs/merge-requests/*/head";
 
 /// Fetches branches and tags into the quarantine. Calls `progress` with the percentage of received objects.
 pub async fn fetch(
@@ -71,6 +85,8 @@ pub async fn fetch(
         "+refs/heads/*:refs/heads/*",
         "+refs/tags/*:refs/tags/*",
     ]);
+    // A bundle of GitLab also has the heads of merge requests. They become no refs, but their commits are needed.
+    let command = if source.protocol == BUNDLE_PROTOCOL { command.arg(MERGE_REQUEST_HEADS) } else { command };
     let mut process = command.start()?;
     let (stdin, stdout, mut stderr) = process.take_pipes();
     drop((stdin, stdout));
@@ -103,13 +119,28 @@ fn parse_percent(stderr: &[u8]) -> Option<u8> {
     after.split('%').next()?.trim().parse().ok()
 }
 
-/// Returns the default branch of the source, or None if it has none or its name is not accepted.
-pub async fn find_remote_head(git: &Git, quarantine: &Quarantine, source: &ImportSource) -> Result<Option<RefName>> {
+/// The head of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteHead {
+    /// The default branch. None if the source does not tell it, or if its name is not accepted.
+    pub branch: Option<RefName>,
+    /// The commit. None if the source is empty.
+    pub id: Option<ObjectId>,
+}
+
+/// Asks the source for its head.
+pub async fn find_remote_head(git: &Git, quarantine: &Quarantine, source: &ImportSource) -> Result<RemoteHead> {
     let command = command(git, quarantine, source, "ls-remote").args(["--symref", "origin", "HEAD"]);
     let output = command.run(b"", 64 << 10, Duration::from_secs(120)).await?;
     let text = String::from_utf8_lossy(&output);
-    let name = text.lines().find_map(|line| line.strip_prefix("ref: ")?.strip_suffix("\tHEAD"));
-    Ok(name.and_then(|name| RefName::parse(name.as_bytes()).ok()))
+    let mut head = RemoteHead::default();
+    for line in text.lines().filter_map(|line| line.strip_suffix("\tHEAD")) {
+        match line.strip_prefix("ref: ") {
+            Some(name) => head.branch = RefName::parse(name.as_bytes()).ok(),
+            None => head.id = ObjectId::from_hex(line.as_bytes()).ok(),
+        }
+    }
+    Ok(head)
 }
 
 /// The refs that an import has fetched.
@@ -120,10 +151,10 @@ pub struct FetchedRefs {
     pub rejected: usize,
 }
 
-/// Lists the refs that [`fetch`] has fetched into the quarantine.
+/// Lists the branches and tags that [`fetch`] has fetched into the quarantine.
 pub async fn list_fetched_refs(git: &Git, quarantine: &Quarantine) -> Result<FetchedRefs> {
     let command = git.command(quarantine.repository(), "for-each-ref");
-    let command = command.arg("--format=%(objectname) %(*objectname) %(refname)");
+    let command = command.args(["--format=%(objectname) %(*objectname) %(refname)", "refs/heads", "refs/tags"]);
     let output = command.run(b"", 256 << 20, Duration::from_secs(120)).await?;
     let mut refs = FetchedRefs { accepted: Vec::new(), rejected: 0 };
     for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

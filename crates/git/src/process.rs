@@ -199,6 +199,12 @@ impl Command {
         self
     }
 
+    /// Allows the process to read a file, or everything below a directory.
+    pub fn allow_read(mut self, path: &Path) -> Self {
+        self.confinement.read(path);
+        self
+    }
+
     /// Allows the process to open TCP connections.
     pub fn allow_network(mut self) -> Self {
         self.confinement.allow_network();

@@ -14,7 +14,7 @@ use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit, umask};
 
 use command::documents::DocumentedApi;
-use command::{admin, config, documents, runner};
+use command::{admin, config, documents, import, runner};
 
 /// jemalloc returns freed memory to the system; with the C library's allocator the process keeps a gigabyte after a few
 /// hundred password hashes.
@@ -66,6 +66,9 @@ enum Command {
     /// Administer users, tokens, repositories and jobs.
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Import projects from other servers.
+    #[command(subcommand)]
+    Import(import::Command),
     /// Register and run a CI runner.
     #[command(subcommand)]
     Runner(runner::Command),
@@ -141,7 +144,12 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     raise_file_limit();
     if matches!(
         arguments.command,
-        Command::Serve | Command::Worker | Command::Doctor | Command::Admin(_) | Command::Restore(_)
+        Command::Serve
+            | Command::Worker
+            | Command::Doctor
+            | Command::Admin(_)
+            | Command::Import(_)
+            | Command::Restore(_)
     ) {
         restrict_file_modes();
     }
@@ -160,6 +168,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Restore(options) => command::backup::restore(&load()?, &options),
         Command::Torture(options) => command::torture::run(&load()?, file.as_deref(), &options),
         Command::Admin(admin) => admin::run(&load()?, admin),
+        Command::Import(source) => import::run(&load()?, source),
         Command::Runner(runner) => runner::run(arguments.config.as_deref(), runner),
         Command::RunnerSandbox(_) => unreachable!("main has returned the exit code of the sandbox"),
         Command::Config(config) => config::run(file.as_deref(), &config),

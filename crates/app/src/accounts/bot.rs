@@ -5,7 +5,7 @@ use holdfast_domain::ids::UserId;
 use holdfast_domain::policy::{GroupAction, ProjectAction};
 use holdfast_store::Connection;
 use holdfast_store::accounts::{ghost, user};
-use holdfast_store::namespaces::bot;
+use holdfast_store::namespaces::bot::{self, UnusedBot};
 use holdfast_store::namespaces::group::GroupRef;
 use holdfast_store::namespaces::member::MembershipScope;
 use holdfast_store::projects::project::ProjectRef;
@@ -70,12 +70,17 @@ pub(crate) async fn delete_unused(app: &App) -> Result<()> {
     loop {
         let batch = bot::next_unused_batch(&mut *app.database.connection().await?, before, last, BATCH_SIZE).await?;
         match batch.last() {
-            Some(newest) => last = *newest,
+            Some(newest) => last = newest.id,
             None => return result,
         }
-        for bot in batch {
+        for UnusedBot { id, is_placeholder } in batch {
             let mut transaction = app.database.begin().await?;
-            let deleted = match delete(app, &mut transaction, bot).await {
+            let deleted = match is_placeholder {
+                // Nobody was told of it, and what it wrote was deleted with its project, or is shown as that of the ghost.
+                true => user::delete(&mut transaction, id).await.map_err(Error::from),
+                false => delete(app, &mut transaction, id).await,
+            };
+            let deleted = match deleted {
                 Ok(()) => holdfast_store::commit(transaction).await.map_err(Error::from),
                 Err(error) => Err(error),
             };

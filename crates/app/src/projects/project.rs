@@ -190,6 +190,20 @@ pub async fn create(
     commit_and_reload(app, transaction, actor, id).await
 }
 
+/// Fails if the actor may not create a project of this user in a namespace. The creation decides again.
+pub(crate) async fn ensure_can_create(
+    app: &App,
+    actor: &Actor,
+    creator: UserId,
+    namespace: Option<NamespaceId>,
+) -> Result<()> {
+    let mut transaction = app.database.begin().await?;
+    let found = user::find(&mut transaction, creator).await?.ok_or(Error::NotFound(Resource::User))?.account();
+    let target = namespace::lock_creation_target(&mut transaction, namespace, creator, app.today()).await?;
+    let is_allowed = target.is_some_and(|target| actor.is_administrator() || can_create_in(actor, &found, target));
+    if is_allowed { Ok(()) } else { Err(Violations::single("namespace", "is not valid").into()) }
+}
+
 /// Creates a project on behalf of another user, in that user's namespace or in any other.
 #[crate::boxed]
 pub async fn create_for(
@@ -271,17 +285,27 @@ async fn enqueue_import(
     requester: Option<&Account>,
     source: &ImportUrl,
 ) -> Result<()> {
-    if let Some(user) = requester.filter(|account| !account.admin)
-        && import::count_pending(connection, user.id(), MAX_PENDING_IMPORTS).await? >= MAX_PENDING_IMPORTS
-    {
+    if let Some(user) = requester.filter(|account| !account.admin) {
+        check_pending_imports(connection, user.id(), "import_url").await?;
+    }
+    let subject = format!("import into {}", project.full_path());
+    import::enqueue(connection, project.id, requester.map(Account::id), &subject, source, app.clock.now()).await?;
+    Ok(())
+}
+
+/// Fails if too many imports of a user wait or run. The error names the parameter with the source of the import.
+pub(crate) async fn check_pending_imports(
+    connection: &mut Connection,
+    user: UserId,
+    parameter: &'static str,
+) -> Result<()> {
+    if import::count_pending(connection, user, MAX_PENDING_IMPORTS).await? >= MAX_PENDING_IMPORTS {
         let text = format!(
             "cannot be imported now: {MAX_PENDING_IMPORTS} imports of yours are waiting or running. Try again when one of \
              them has finished"
         );
-        return Err(Violations::single("import_url", text).into());
+        return Err(Violations::single(parameter, text).into());
     }
-    let subject = format!("import into {}", project.full_path());
-    import::enqueue(connection, project.id, requester.map(Account::id), &subject, source, app.clock.now()).await?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ mod git_objects;
 pub mod git_runtime;
 pub mod inspection;
 pub mod maintenance;
-mod object_lookup;
+pub(crate) mod object_lookup;
 mod objects;
 pub mod open_repository;
 mod pack;

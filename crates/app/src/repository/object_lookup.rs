@@ -53,6 +53,28 @@ pub(super) async fn find_reachable(
     Ok(if reachable.len() == 1 { reachable.into_iter().next() } else { None })
 }
 
+/// Returns the commits among these ids that the packs of a repository contain, whether a ref reaches them or not. For the
+/// import of records that name commits: the answer is not for users.
+pub(crate) async fn find_commits(
+    app: &App,
+    repository: &OpenRepository,
+    ids: HashSet<ObjectId>,
+) -> Result<HashSet<ObjectId>> {
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let reading = objects::read(app, repository, move |reader| {
+        let mut found = HashSet::new();
+        for id in ids {
+            if reader.kind(id)? == Some(Kind::Commit) {
+                found.insert(id);
+            }
+        }
+        Ok(found)
+    });
+    reading.await
+}
+
 /// Returns whether the object was found to be reachable at this generation.
 fn is_cached(app: &App, repository: &OpenRepository, id: ObjectId, kind: Kind) -> bool {
     let key = (repository.project.repository.id, id, kind);

@@ -27,6 +27,7 @@ use holdfast_domain::ids::{JobId, ProjectId, UserId};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_store::worker::close_issues::{CLOSE_ISSUES, IssueClosure};
 use holdfast_store::worker::contributors::COUNT_CONTRIBUTORS;
+use holdfast_store::worker::gitlab_import::IMPORT_GITLAB;
 use holdfast_store::worker::import::IMPORT;
 use holdfast_store::worker::maintenance::MAINTAIN;
 use holdfast_store::worker::merge_requests::{ACCEPT_WAITING_MERGE_REQUESTS, BranchUpdate, UPDATE_MERGE_REQUESTS};
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ci::{creation, stale_builds};
+use crate::gitlab_export;
 use crate::merge_requests::{pushed, waiting};
 use crate::planning::close_issues;
 use crate::projects::project::ProjectRef;
@@ -160,6 +162,21 @@ impl TaskHandler for Import {
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
         let app = app_from_context(&context)?;
         import::run(&app, self.job, self.project).await.map_err(to_job_error)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct ImportGitlab {
+    job: JobId,
+    project: ProjectId,
+}
+
+impl TaskHandler for ImportGitlab {
+    const IDENTIFIER: &'static str = IMPORT_GITLAB;
+
+    async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
+        let app = app_from_context(&context)?;
+        gitlab_export::run::run(&app, self.job, self.project).await.map_err(to_job_error)
     }
 }
 
@@ -308,7 +325,7 @@ fn worker_options(app: &Arc<App>, concurrency: usize) -> WorkerOptions {
         .add_extension(SharedApp(app.clone()))
 }
 
-/// Defines every task except the import. A worker runs only the tasks that are defined for it.
+/// Defines every task except the imports. A worker runs only the tasks that are defined for it.
 fn with_general_tasks(options: WorkerOptions) -> Result<WorkerOptions> {
     options
         .define_job::<RemoveProjects>()
@@ -342,7 +359,10 @@ pub async fn run(app: Arc<App>, concurrency: Concurrency, mut stop: BoxFuture<'s
             workers.push(start(with_general_tasks(worker_options(&app, concurrency.jobs))?).await?);
         }
         if concurrency.imports > 0 {
-            workers.push(start(worker_options(&app, concurrency.imports).define_job::<Import>()).await?);
+            workers.push(
+                start(worker_options(&app, concurrency.imports).define_job::<Import>().define_job::<ImportGitlab>())
+                    .await?,
+            );
         }
         Ok::<_, Error>(workers)
     };
@@ -371,6 +391,6 @@ pub async fn sweep_now(app: &App, actor: &Actor) -> Result<()> {
 /// Runs the jobs that are due now, and returns.
 #[crate::boxed]
 pub async fn run_once(app: &Arc<App>) -> Result<()> {
-    let options = with_general_tasks(worker_options(app, 1))?.define_job::<Import>();
+    let options = with_general_tasks(worker_options(app, 1))?.define_job::<Import>().define_job::<ImportGitlab>();
     start(options).await?.run_once().await.map_err(|error| Error::Internal(error.into()))
 }

@@ -10,11 +10,12 @@ use holdfast_store::hooks::hook;
 use holdfast_store::merge_requests::merge_request;
 use holdfast_store::planning::{issue, note};
 use holdfast_store::projects::deploy_key;
-use holdfast_store::projects::upload::{self, UploadObject};
+use holdfast_store::projects::upload;
 use holdfast_store::repository::{commit_comment, pack, repository};
 use holdfast_store::worker::{job, removal};
 
 use crate::ci::retention;
+use crate::projects::upload as uploads;
 use crate::{App, Result};
 
 /// Maximum number of rows that one statement changes.
@@ -101,7 +102,7 @@ async fn remove_uploads(app: &App, project: ProjectId) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
-        remove_upload_objects(app, batch).await?;
+        uploads::remove(app, batch).await?;
     }
 }
 
@@ -112,17 +113,6 @@ async fn remove_builds(app: &App, project: ProjectId) -> Result<()> {
     runner::delete_for_project(&mut *app.database.connection().await?, project).await?;
     queue::delete_project_turns(&mut *app.database.connection().await?, project).await?;
     retention::delete_unreferenced_objects(app).await
-}
-
-/// Deletes the objects of uploads, and then the rows, so that no object remains without a row.
-pub(super) async fn remove_upload_objects(app: &App, uploads: Vec<UploadObject>) -> Result<()> {
-    let mut deleted = Vec::with_capacity(uploads.len());
-    for UploadObject { id, object_key } in uploads {
-        app.objects.delete(&object_key).await?;
-        deleted.push(id);
-    }
-    upload::delete(&mut *app.database.connection().await?, &deleted).await?;
-    Ok(())
 }
 
 /// Reassigns the contributions of a deleted user in projects of others to the ghost account, in batches. Issues and merge

@@ -11,11 +11,12 @@ use holdfast_store::repository::pack;
 use holdfast_store::worker::removed_members::{self, ProjectMember};
 use holdfast_store::worker::{job, maintenance};
 
-use super::removal::{self, remove_upload_objects};
+use super::removal;
 use crate::accounts::{bot, browser_session};
 use crate::ci::retention;
 use crate::hooks::token;
 use crate::projects::project::load;
+use crate::projects::upload as uploads;
 use crate::{App, Error, Result, events};
 
 #[crate::boxed]
@@ -57,7 +58,7 @@ async fn remove_unfinished_uploads(app: &App, now: DateTime<Utc>) -> Result<()> 
         if batch.is_empty() {
             return Ok(());
         }
-        remove_upload_objects(app, batch).await?;
+        uploads::remove(app, batch).await?;
     }
 }
 

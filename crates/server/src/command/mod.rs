@@ -6,6 +6,7 @@ pub mod config;
 pub mod doctor;
 pub mod documents;
 mod http_listener;
+pub mod import;
 mod metrics;
 pub mod migrate;
 pub mod runner;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod import;
 mod messages;
 mod secrets;
 mod shutdown;
@@ -59,6 +60,7 @@ fn every_command_has_a_help_text() {
         "backup",
         "restore",
         "admin",
+        "import",
         "runner",
         "config",
         "routes",

@@ -140,6 +140,24 @@ pub async fn find_summaries(connection: &mut Connection, ids: &[i64]) -> Result<
     Ok(sqlx::query_as(QUERY).bind(ids).fetch_all(connection).await?)
 }
 
+/// The id of a user, with the username.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedUserId {
+    pub id: i64,
+    pub username: String,
+}
+
+/// Returns the ids of the persons with these usernames in lower case.
+pub async fn find_ids_by_username(connection: &mut Connection, usernames: &[String]) -> Result<Vec<NamedUserId>> {
+    Ok(sqlx::query_as!(
+        NamedUserId,
+        "select id, username from users where lower(username) = any($1) and not ghost and not bot",
+        usernames,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
 /// Locks the existing users among `ids` with `FOR KEY SHARE`, so that they cannot be deleted before the end of the
 /// transaction, and returns their ids. Users that are being deleted concurrently are left out without waiting.
 pub async fn lock_key_shared(connection: &mut Connection, ids: &[i64]) -> Result<Vec<i64>> {

@@ -2,6 +2,7 @@
 
 pub mod commit;
 pub mod discussion;
+pub mod imported;
 pub mod list;
 pub mod merge_request;
 pub mod open;

@@ -1,7 +1,8 @@
-//! Bots: the users of access tokens of projects and groups. A bot acts with its token alone, and is deleted with it.
+//! Bots: users that are not persons. The bot of an access token of a project or group acts with its token alone, and is
+//! deleted with it. A placeholder stands for a user of another server who wrote a part of an imported project.
 
 use chrono::{DateTime, Utc};
-use holdfast_domain::ids::{TokenId, UserId};
+use holdfast_domain::ids::{ProjectId, TokenId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
@@ -39,6 +40,71 @@ pub async fn insert(
     email: &str,
     now: DateTime<Utc>,
 ) -> Result<UserId> {
+    let id = insert_user(&mut *connection, username, name, email, now).await?;
+    let (project, group) = match scope {
+        MembershipScope::Project(project) => (Some(project.get()), None),
+        MembershipScope::Group(group) => (None, Some(group.get())),
+    };
+    sqlx::query!("insert into bots (user_id, project_id, group_id) values ($1, $2, $3)", id, project, group)
+        .execute(connection)
+        .await?;
+    Ok(id.into())
+}
+
+/// Inserts the placeholder for a user who wrote a part of a GitLab export, and who has this id in it.
+pub async fn insert_placeholder(
+    connection: &mut Connection,
+    project: ProjectId,
+    imported_id: i64,
+    username: &str,
+    name: &str,
+    email: &str,
+    now: DateTime<Utc>,
+) -> Result<UserId> {
+    let id = insert_user(&mut *connection, username, name, email, now).await?;
+    sqlx::query!(
+        "insert into bots (user_id, project_id, imported_id) values ($1, $2, $3)",
+        id,
+        project.get(),
+        imported_id
+    )
+    .execute(connection)
+    .await?;
+    Ok(id.into())
+}
+
+/// A placeholder for a user of a GitLab export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placeholder {
+    pub user_id: i64,
+    /// The id of the user in the export.
+    pub imported_id: i64,
+}
+
+/// Returns at most `limit` placeholders of a project.
+pub async fn list_placeholders(
+    connection: &mut Connection,
+    project: ProjectId,
+    limit: i64,
+) -> Result<Vec<Placeholder>> {
+    Ok(sqlx::query_as!(
+        Placeholder,
+        r#"select user_id, imported_id as "imported_id!" from bots
+           where project_id = $1 and imported_id is not null limit $2"#,
+        project.get(),
+        limit,
+    )
+    .fetch_all(connection)
+    .await?)
+}
+
+async fn insert_user(
+    connection: &mut Connection,
+    username: &str,
+    name: &str,
+    email: &str,
+    now: DateTime<Utc>,
+) -> Result<i64> {
     let id = sqlx::query_scalar!(
         "insert into users (username, name, email, password_hash, external, can_create_group, projects_limit, bot,
            confirmed_at, created_at, updated_at)
@@ -49,16 +115,9 @@ pub async fn insert(
         email,
         now,
     )
-    .fetch_one(&mut *connection)
+    .fetch_one(connection)
     .await?;
-    let (project, group) = match scope {
-        MembershipScope::Project(project) => (Some(project.get()), None),
-        MembershipScope::Group(group) => (None, Some(group.get())),
-    };
-    sqlx::query!("insert into bots (user_id, project_id, group_id) values ($1, $2, $3)", id, project, group)
-        .execute(connection)
-        .await?;
-    Ok(id.into())
+    Ok(id)
 }
 
 /// A bot, with its project or group. None if that was deleted.
@@ -78,9 +137,9 @@ pub async fn find(connection: &mut Connection, user: UserId) -> Result<Option<Bo
     }))
 }
 
-/// Counts the bots of a project or group, up to `limit`.
+/// Counts the bots of a project or group, up to `limit`, without placeholders.
 pub async fn count(connection: &mut Connection, scope: MembershipScope, limit: i64) -> Result<i64> {
-    let mut query = QueryBuilder::new("select count(*) from (select from bots b where ");
+    let mut query = QueryBuilder::new("select count(*) from (select from bots b where b.imported_id is null and ");
     push_scope(&mut query, scope);
     query.push(" limit ").push_bind(limit).push(") counted");
     Ok(query.build_query_scalar().fetch_one(connection).await?)
@@ -160,25 +219,32 @@ pub async fn delete_revoked_tokens(connection: &mut Connection, bot: UserId, kep
     Ok(())
 }
 
+/// A bot that is to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnusedBot {
+    pub id: UserId,
+    pub is_placeholder: bool,
+}
+
 /// Returns the next bots after `last` whose project or group was deleted, or whose tokens have all been invalid since
-/// `before`.
+/// `before`. Placeholders are returned only after their project was deleted.
 pub async fn next_unused_batch(
     connection: &mut Connection,
     before: DateTime<Utc>,
     last: UserId,
     limit: i64,
-) -> Result<Vec<UserId>> {
-    let ids = sqlx::query_scalar!(
-        "select b.user_id from bots b
-         where b.user_id > $2 and (num_nonnulls(b.project_id, b.group_id) = 0 or not exists
+) -> Result<Vec<UnusedBot>> {
+    let rows = sqlx::query!(
+        r#"select b.user_id, b.imported_id is not null as "is_placeholder!" from bots b
+         where b.user_id > $2 and (num_nonnulls(b.project_id, b.group_id) = 0 or b.imported_id is null and not exists
            (select from tokens t where t.user_id = b.user_id and t.kind = 'bot'
               and least(t.revoked_at, t.expires_at, 'infinity') > $1))
-         order by b.user_id limit $3",
+         order by b.user_id limit $3"#,
         before,
         last.get(),
         limit,
     )
     .fetch_all(connection)
     .await?;
-    Ok(ids.into_iter().map(Into::into).collect())
+    Ok(rows.into_iter().map(|row| UnusedBot { id: row.user_id.into(), is_placeholder: row.is_placeholder }).collect())
 }

@@ -4,6 +4,7 @@ pub mod assignee;
 pub mod award;
 pub mod board;
 pub mod board_list;
+pub mod imported;
 pub mod issue;
 pub mod issue_list;
 pub mod label;

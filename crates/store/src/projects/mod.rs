@@ -3,6 +3,7 @@
 pub mod attributes;
 pub mod deploy_key;
 pub mod fork;
+pub mod gitlab_import;
 pub mod home;
 pub mod list;
 pub mod namespace;

@@ -9,6 +9,7 @@ use crate::{Connection, Result};
 /// An import with its source and progress.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct Import {
+    /// Empty if the source is an archive.
     pub url: String,
     pub username: Option<String>,
     pub password: Option<String>,
@@ -43,6 +44,27 @@ pub async fn upsert(
         url.url().as_str(),
         url.username,
         url.password,
+        ImportPhase::Waiting.as_str(),
+        now,
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Inserts an import of an archive, which has no URL.
+pub async fn upsert_archive(
+    connection: &mut Connection,
+    project: ProjectId,
+    job: JobId,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    sqlx::query!(
+        "insert into imports (project_id, job_id, url, phase, requested_at) values ($1, $2, '', $3, $4)
+         on conflict (project_id) do update set job_id = $2, url = '', username = null, password = null, phase = $3,
+           percent = 0, error = null, requested_at = $4, finished_at = null",
+        project.get(),
+        job.get(),
         ImportPhase::Waiting.as_str(),
         now,
     )

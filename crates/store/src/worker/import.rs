@@ -13,7 +13,7 @@ pub const IMPORT: &str = "import";
 
 /// Returns the name of the queue for the imports of one user. One of them runs at a time, so that one user cannot
 /// occupy all import workers.
-fn queue_name(user: UserId) -> String {
+pub(super) fn queue_name(user: UserId) -> String {
     format!("{IMPORT}-{}", user.get())
 }
 

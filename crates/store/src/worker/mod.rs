@@ -2,6 +2,7 @@
 
 pub mod close_issues;
 pub mod contributors;
+pub mod gitlab_import;
 pub mod import;
 pub mod job;
 pub mod maintenance;
@@ -12,9 +13,10 @@ pub mod removal;
 pub mod removed_members;
 
 /// All tasks that can be enqueued.
-pub const TASKS: [&str; 11] = [
+pub const TASKS: [&str; 12] = [
     close_issues::CLOSE_ISSUES,
     contributors::COUNT_CONTRIBUTORS,
+    gitlab_import::IMPORT_GITLAB,
     import::IMPORT,
     maintenance::MAINTAIN,
     merge_requests::ACCEPT_WAITING_MERGE_REQUESTS,

@@ -24,6 +24,7 @@ mod generated_docs;
 mod git_http;
 mod git_isolation;
 mod git_security;
+mod gitlab_export;
 mod groups;
 mod hooks;
 mod http_exhaustion;

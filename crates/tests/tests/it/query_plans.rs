@@ -269,7 +269,7 @@ async fn no_list_needs_a_sequential_scan() {
 async fn insert_rows(server: &Server) {
     sqlx::raw_sql(
         "insert into users (username, name, email, password_hash, can_create_group, projects_limit, created_at, updated_at)
-         select 'u' || md5(n::text), 'n', 'u' || n || '@example.com', '', true, 0, now(), now() from generate_series(1, 20000) n;
+         select 'u' || translate(md5(n::text), 'abcdef', 'ghijkl'), 'n', 'u' || n || '@example.com', '', true, 0, now(), now() from generate_series(1, 20000) n;
          insert into namespaces (kind, path, name, visibility_level, created_at, updated_at)
          select 'group', 'g' || md5(n::text), 'n' || n, 10 * (n % 3), now(), now() from generate_series(1, 20000) n;
          insert into namespaces (kind, owner_id, path, name, visibility_level, created_at, updated_at)
@@ -348,7 +348,7 @@ async fn insert_rows(server: &Server) {
          select t.id, s.id, now() from projects t, projects s where s.id <= 3 and t.id <> s.id;
          insert into users (username, name, email, password_hash, can_create_group, projects_limit, bot, created_at,
            updated_at)
-         select 'bot' || translate(md5(n::text), 'abcdef', 'ghijkl'), 'n', '', '', false, 0, true, now(), now() from generate_series(1, 20000) n;
+         select 'bot' || translate(md5(n::text), 'abcdef', 'ghijkl'), 'n', '', '', false, 0, true, now(), now() from generate_series(1, 2000) n;
          insert into bots (user_id, project_id, group_id)
          select id, case id % 2 when 0 then 1 + id % 200 end, case id % 2 when 1 then
            (select min(id) from namespaces where kind = 'group') + id % 200 end

@@ -360,6 +360,11 @@ fn check_attributes(name: Option<&str>, description: Option<&str>) -> Result<()>
     Ok(violations.into_result()?)
 }
 
+/// Returns whether a release can have these links.
+pub(crate) fn are_valid_links(links: &[LinkAttributes]) -> bool {
+    check_links(links).is_ok()
+}
+
 fn check_links(links: &[LinkAttributes]) -> Result<()> {
     if links.len() > MAX_LINKS {
         return Err(too_many_links());

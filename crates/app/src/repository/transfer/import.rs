@@ -1,20 +1,24 @@
 //! Imports a repository from a URL, as a job.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use holdfast_domain::ids::{JobId, ProjectId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::repository::{ImportPhase, ImportUrl, RefUpdateChannel};
-use holdfast_git::import::FetchedRefs;
+use holdfast_git::import::{FetchedRefs, ImportSource, RemoteHead};
 use holdfast_git::index_pack::{self, IndexedPack};
+use holdfast_git::pack_file::PackSizes;
 use holdfast_git::repack::{KeepPacks, Unreachable};
 use holdfast_git::{Quarantine, RefName, RefTarget, import, repack};
+use holdfast_store::cache::CachedRepository;
 use holdfast_store::projects::project::ProjectRef;
 use holdfast_store::repository::import as rows;
 use holdfast_store::repository::pack::NewPack;
 use holdfast_store::repository::ref_update::RefUpdateOrigin;
 use holdfast_store::worker::job;
+use holdfast_store::{Connection, commit};
 use tokio::sync::watch;
 
 pub use holdfast_store::repository::import::Import;
@@ -22,10 +26,10 @@ pub use holdfast_store::repository::import::Import;
 use super::import_source;
 use super::push;
 use crate::redaction::redact;
-use crate::repository::open_repository::open_repository;
+use crate::repository::open_repository::{OpenRepository, open_repository};
 use crate::repository::pack::store_pack;
 use crate::repository::refs::planned_update::PlannedUpdate;
-use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch};
+use crate::repository::refs::ref_update::{self, RefUpdate, RefUpdateBatch, RefUpdateResult};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Returns the state of an import.
@@ -50,6 +54,17 @@ pub async fn cancel(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Im
 /// Runs an import job and records its result for the user. Only errors that may be temporary are retried.
 pub(crate) async fn run(app: &App, id: JobId, project: ProjectId) -> Result<()> {
     let result = copy_source(app, id, project).await;
+    record_result(app, id, project, result).await
+}
+
+/// Records the result of an import for the user: it is finished, perhaps with a note, or it has failed. Returns an error
+/// that may be temporary, so that the job is retried.
+pub(crate) async fn record_result(
+    app: &App,
+    id: JobId,
+    project: ProjectId,
+    result: Result<Option<String>>,
+) -> Result<()> {
     let mut connection = app.database.connection().await?;
     let now = app.clock.now();
     match &result {
@@ -86,17 +101,17 @@ fn credentials(import: &Import) -> Vec<String> {
     vec![encoded, import.password.as_ref().unwrap_or(username).clone()]
 }
 
-const CANCELED: &str = "canceled";
+pub(crate) const CANCELED: &str = "canceled";
 const TOO_LARGE: &str = "The repository is larger than this server accepts (git.max_pack_bytes)";
 
-async fn advance(app: &App, job: JobId, project: ProjectId, phase: ImportPhase, percent: i16) -> Result<()> {
+/// Records the phase of an import. Fails if it was canceled.
+pub(crate) async fn advance(app: &App, job: JobId, project: ProjectId, phase: ImportPhase, percent: i16) -> Result<()> {
     let is_active = rows::advance(&mut *app.database.connection().await?, project, job, phase, percent).await?;
     if is_active { Ok(()) } else { Err(Error::Rejected(CANCELED.into())) }
 }
 
 /// Copies the source into the repository of a project. Returns a note for the user if some refs were left out.
 async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<String>> {
-    let started_at = Instant::now();
     let repository = open_repository(app, &Actor::Operator, &ProjectRef::Id(id), ProjectAction::Read).await?;
     let found = rows::find(&mut *app.database.connection().await?, id).await?;
     let Some(row) = found.filter(|row| !row.is_finished()) else { return Ok(None) };
@@ -106,63 +121,151 @@ async fn copy_source(app: &App, job: JobId, id: ProjectId) -> Result<Option<Stri
     advance(app, job, id, ImportPhase::Connecting, 0).await?;
     let mut url = ImportUrl::parse(&row.url).map_err(|error| Error::Rejected(error.to_string()))?;
     (url.username, url.password) = (row.username, row.password);
-    let quarantine = app.git_runtime.cache()?.quarantine(None)?;
-    let (progress, steps) = watch::channel(ImportStep::Connecting);
-    let prepared = tokio::select! {
-        prepared = prepare(app, &quarantine, url, &progress) => prepared?,
-        error = supervise(app, job, id, &quarantine, started_at, steps) => return Err(error),
-    };
-    // From here on the import can no longer be canceled.
-    advance(app, job, id, ImportPhase::Storing, 100).await?;
-    let Prepared { head, refs, note, pack, stored } = prepared;
-    if refs.is_empty() {
-        return Ok(note);
+    let fetched = fetch_supervised(app, job, id, import_source::resolve(app, url)).await?;
+    let rejected = fetched.rejected;
+    if !fetched.refs.is_empty() {
+        let mut transaction = app.database.begin().await?;
+        let applied = fetched.apply_in(app, &mut transaction, &repository).await?;
+        commit(transaction).await?;
+        applied.update_cache(app, &repository).await;
     }
-    let files = pack.as_ref().zip(stored.as_ref().map(|pack| pack.sizes));
-    let cached_repository = app.cached_repository(repository.project.repository.id, repository.refs.generation).await?;
-    let default_branch = head.filter(|head| refs.iter().any(|(name, _)| name == head));
-    let to_update = |(name, new)| PlannedUpdate::from(RefUpdate { name, old: None, new: Some(new) });
-    let updates = refs.into_iter().map(to_update).collect();
-    let origin = RefUpdateOrigin { user: None, channel: RefUpdateChannel::Import };
-    let batch = RefUpdateBatch {
-        pack: stored,
-        default_branch: default_branch.as_ref(),
-        ..RefUpdateBatch::new(&repository, updates, None, origin)
-    };
-    let result = ref_update::apply(app, batch).await?;
-    push::update_local_cache(app, &cached_repository, &result, files, &repository).await;
-    match result.rejections.iter().flatten().next() {
-        Some(rejection) => Err(Error::Rejected((*rejection).into())),
-        None => Ok(note),
+    Ok((rejected > 0).then(|| format!("{rejected} refs were not imported: this server does not accept their names")))
+}
+
+/// Fetches the bundle of an export, checks it and stores its pack.
+pub(crate) async fn fetch_bundle(
+    app: &App,
+    job: JobId,
+    repository: &OpenRepository,
+    bundle: &Path,
+) -> Result<FetchedRepository> {
+    let source = std::future::ready(Ok(ImportSource::bundle(bundle)));
+    match fetch_supervised(app, job, repository.project.id, source).await {
+        // The text of git contains paths of this server.
+        Err(Error::Git(error)) => {
+            tracing::warn!(%error, project = repository.project.id.get(), "the bundle of an export cannot be read");
+            Err(Error::Rejected("git cannot read project.bundle: the repository in the export is damaged".into()))
+        }
+        fetched => fetched,
     }
 }
 
+/// Fetches a source while the import is not canceled and within its limits.
+async fn fetch_supervised(
+    app: &App,
+    job: JobId,
+    id: ProjectId,
+    source: impl Future<Output = Result<ImportSource>>,
+) -> Result<FetchedRepository> {
+    let started_at = Instant::now();
+    let quarantine = Arc::new(app.git_runtime.cache()?.quarantine(None)?);
+    let (progress, steps) = watch::channel(ImportStep::Connecting);
+    let fetching = async { fetch(app, &quarantine, &source.await?, &progress).await };
+    let fetched = tokio::select! {
+        fetched = fetching => fetched?,
+        error = supervise(app, job, id, &quarantine, started_at, steps) => return Err(error),
+    };
+    // From here on the import of a repository can no longer be canceled.
+    advance(app, job, id, ImportPhase::Storing, 100).await?;
+    Ok(fetched)
+}
+
 /// The content of a source, checked and stored, before the refs of the repository are created.
-struct Prepared {
-    head: Option<RefName>,
+pub(crate) struct FetchedRepository {
+    head: RemoteHead,
     refs: Vec<(RefName, RefTarget)>,
-    note: Option<String>,
+    rejected: usize,
     pack: Option<IndexedPack>,
     stored: Option<NewPack>,
+    /// Its directory contains the files of the pack.
+    quarantine: Arc<Quarantine>,
+}
+
+impl FetchedRepository {
+    /// Returns the number of branches and tags.
+    pub fn refs(&self) -> usize {
+        self.refs.len()
+    }
+
+    /// Returns the number of refs whose names are not accepted.
+    pub fn rejected_refs(&self) -> usize {
+        self.rejected
+    }
+
+    /// Returns the default branch. A bundle tells only its commit: of several branches with that commit, the one with a
+    /// usual name is the default branch.
+    fn default_branch(&self) -> Option<&RefName> {
+        let has_name = |name: &RefName, branch: &str| name.as_branch() == Some(branch);
+        if let Some(branch) = &self.head.branch {
+            return self.refs.iter().map(|(name, _)| name).find(|name| *name == branch);
+        }
+        let at_head =
+            self.refs.iter().filter(|(name, target)| name.as_branch().is_some() && Some(target.id) == self.head.id);
+        let at_head: Vec<&RefName> = at_head.map(|(name, _)| name).collect();
+        let usual = ["main", "master"].iter().find_map(|usual| at_head.iter().find(|name| has_name(name, usual)));
+        usual.or(at_head.first()).copied()
+    }
+
+    /// Creates the refs in a transaction of the caller, who commits it.
+    pub async fn apply_in(
+        self,
+        app: &App,
+        connection: &mut Connection,
+        repository: &OpenRepository,
+    ) -> Result<AppliedImport> {
+        let default_branch = self.default_branch().cloned();
+        let (id, generation) = (repository.project.repository.id, repository.refs.generation);
+        let cached_repository = app.cached_repository(id, generation).await?;
+        let Self { refs, pack, stored, quarantine, .. } = self;
+        let files = pack.zip(stored.as_ref().map(|pack| pack.sizes));
+        let to_update = |(name, new)| PlannedUpdate::from(RefUpdate { name, old: None, new: Some(new) });
+        let updates = refs.into_iter().map(to_update).collect();
+        let origin = RefUpdateOrigin { user: None, channel: RefUpdateChannel::Import };
+        let batch = RefUpdateBatch {
+            pack: stored,
+            default_branch: default_branch.as_ref(),
+            ..RefUpdateBatch::new(repository, updates, None, origin)
+        };
+        let result = ref_update::apply_in(app, connection, batch).await?;
+        match result.rejections.iter().flatten().next().copied() {
+            Some(rejection) => Err(Error::Rejected(rejection.into())),
+            None => Ok(AppliedImport { result, files, cached_repository, _quarantine: quarantine }),
+        }
+    }
+}
+
+/// Refs that an import has created, in a transaction that is not committed yet.
+pub(crate) struct AppliedImport {
+    result: RefUpdateResult,
+    files: Option<(IndexedPack, PackSizes)>,
+    cached_repository: CachedRepository,
+    _quarantine: Arc<Quarantine>,
+}
+
+impl AppliedImport {
+    /// Adds the pack to the local cache, after the transaction is committed.
+    pub async fn update_cache(&self, app: &App, repository: &OpenRepository) {
+        let files = self.files.as_ref().map(|(pack, sizes)| (pack, *sizes));
+        push::update_local_cache(app, &self.cached_repository, &self.result, files, repository).await;
+    }
 }
 
 /// Fetches everything from a source, checks it and stores its pack. Rejects a source with too many refs before anything
 /// is stored.
-async fn prepare(
+async fn fetch(
     app: &App,
-    quarantine: &Quarantine,
-    url: ImportUrl,
+    quarantine: &Arc<Quarantine>,
+    source: &ImportSource,
     progress: &watch::Sender<ImportStep>,
-) -> Result<Prepared> {
+) -> Result<FetchedRepository> {
     let (git, bare) = (&app.git_runtime.git, quarantine.repository());
-    let source = import_source::resolve(app, url).await?;
-    let head = import::find_remote_head(git, quarantine, &source).await?;
+    let head = import::find_remote_head(git, quarantine, source).await?;
     let started_at = Instant::now();
     let report = |percent| {
         progress.send_replace(ImportStep::Receiving { started_at, percent });
     };
     report(0);
-    import::fetch(git, quarantine, &source, report).await?;
+    import::fetch(git, quarantine, source, report).await?;
     progress.send_replace(ImportStep::Storing);
 
     let FetchedRefs { accepted: refs, rejected } = import::list_fetched_refs(git, quarantine).await?;
@@ -173,10 +276,15 @@ async fn prepare(
             "The source has {count} branches and tags, and this server accepts {max_refs} in a repository (git.max_refs)"
         )));
     }
-    let note =
-        (rejected > 0).then(|| format!("{rejected} refs were not imported: this server does not accept their names"));
     if refs.is_empty() {
-        return Ok(Prepared { head, refs, note, pack: None, stored: None });
+        return Ok(FetchedRepository {
+            head,
+            refs,
+            rejected,
+            pack: None,
+            stored: None,
+            quarantine: quarantine.clone(),
+        });
     }
     let pack = repack::pack_reachable(git, bare, KeepPacks::None, Unreachable::Include, quarantine.directory()).await?;
     let stored = match &pack {
@@ -187,7 +295,7 @@ async fn prepare(
         }
         None => None,
     };
-    Ok(Prepared { head, refs, note, pack, stored })
+    Ok(FetchedRepository { head, refs, rejected, pack, stored, quarantine: quarantine.clone() })
 }
 
 /// The step that an import has reached.

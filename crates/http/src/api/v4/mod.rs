@@ -19,6 +19,7 @@ mod forks;
 mod groups;
 mod hooks;
 mod impersonation_tokens;
+mod imports;
 mod issue_discussions;
 mod issues;
 mod jobs;
@@ -74,6 +75,7 @@ pub fn routes() -> Routes {
     groups::routes(&mut routes);
     hooks::routes(&mut routes);
     impersonation_tokens::routes(&mut routes);
+    imports::routes(&mut routes);
     issue_discussions::routes(&mut routes);
     issues::routes(&mut routes);
     jobs::routes(&mut routes);

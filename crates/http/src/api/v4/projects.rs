@@ -16,8 +16,7 @@ use super::ApiResult;
 use crate::error::{ApiError, project_limit_message};
 use crate::present::project::ProjectView;
 use crate::present::v4::project::{
-    GroupOfProject, ProjectDetail, ProjectImport, ProjectInList, present_group, present_import, present_in_list,
-    present_project, present_with_import,
+    GroupOfProject, ProjectDetail, ProjectInList, present_group, present_in_list, present_project, present_with_import,
 };
 use crate::present::v4::user::{UserBasic, present_basic};
 use crate::response::{Accepted, Body, Created, CreatedIfChanged, KeysetPage, ListBody, PageBody};
@@ -443,11 +442,6 @@ async fn transfer(context: RequestContext, params: Transfer) -> ApiResult<Body<P
     Ok(Body(present_single(&project::show(context.app(), &context.actor, &params.id).await?, &context)))
 }
 
-async fn show_import(context: RequestContext, params: OneProject) -> ApiResult<Body<ProjectImport>> {
-    let (project, import) = project::show_import(context.app(), &context.actor, &params.id).await?;
-    Ok(Body(present_import(&project, import.as_ref())))
-}
-
 pub fn routes(routes: &mut Routes) {
     const ONE: &str = "/projects/:id";
     let (read, star_it) = (Access::Project(Read), Access::Project(Star));
@@ -482,12 +476,5 @@ pub fn routes(routes: &mut Routes) {
         Access::Instance(TransferProject),
         "Transfer a project to a group",
         transfer,
-    );
-    routes.add(
-        Method::GET,
-        "/projects/:id/import",
-        Access::Project(Update),
-        "Get the progress of a repository import",
-        show_import,
     );
 }

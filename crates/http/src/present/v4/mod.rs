@@ -11,6 +11,7 @@ pub mod event;
 pub mod file;
 pub mod group;
 pub mod hook;
+pub mod import;
 pub mod issue;
 pub mod job;
 pub mod label;

@@ -9,6 +9,7 @@ use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::import::{import_error, import_status, import_type};
 use super::user::{UserBasic, present_basic as present_user};
 use crate::InstanceUrls;
 use crate::present::Timestamp;
@@ -325,52 +326,11 @@ pub fn present_with_import(
     let shown = import.filter(|_| can_see_runners_token(project, role));
     ProjectDetail {
         import_status: Some(import_status(import)),
-        import_url: shown.map(|import| import.url.clone()),
-        import_type: shown.map(|_| "git"),
+        import_url: shown.map(|import| import.url.clone()).filter(|url| !url.is_empty()),
+        import_type: shown.map(import_type),
         import_error: shown.and_then(import_error),
         ..detail
     }
-}
-
-/// The import of the repository of a project.
-#[derive(Serialize, ToSchema)]
-pub struct ProjectImport {
-    #[serde(flatten)]
-    pub project: ProjectIdentity,
-    /// `none`, `scheduled`, `started`, `finished` or `failed`.
-    pub import_status: &'static str,
-    /// `git`, or null if the repository was not imported.
-    pub import_type: Option<&'static str>,
-    pub correlation_id: Option<String>,
-    /// Reason of the failure.
-    pub import_error: Option<String>,
-}
-
-pub fn present_import(project: &Project, import: Option<&Import>) -> ProjectImport {
-    ProjectImport {
-        project: present_identity(project),
-        import_status: import_status(import),
-        import_type: import.map(|_| "git"),
-        correlation_id: None,
-        import_error: import.and_then(import_error),
-    }
-}
-
-/// Returns the word of version 4 for the phase of an import.
-fn import_status(import: Option<&Import>) -> &'static str {
-    match import.map(|import| import.phase.as_str()) {
-        None => "none",
-        Some("waiting") => "scheduled",
-        Some("finished") => "finished",
-        Some("failed" | "canceled") => "failed",
-        Some(_) => "started",
-    }
-}
-
-/// Returns why an import failed. A finished import may have a note about skipped refs, which is no error.
-fn import_error(import: &Import) -> Option<String> {
-    let text = import.error.clone().or_else(|| (import.phase == "canceled").then(|| "The import was canceled".into()));
-    text.filter(|_| import_status(Some(import)) == "failed")
 }
 
 const fn feature_level(is_enabled: bool) -> &'static str {

@@ -313,7 +313,7 @@ async fn find_user(app: &App, username: &str) -> anyhow::Result<User> {
 }
 
 /// Converts an application error to a message for the command line.
-fn cli_error(error: Error) -> anyhow::Error {
+pub fn cli_error(error: Error) -> anyhow::Error {
     match error {
         Error::Invalid(violations) => {
             let fields: Vec<String> =

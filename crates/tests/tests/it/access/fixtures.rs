@@ -6,9 +6,12 @@ use holdfast_app::App;
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_domain::AccessLevel;
 use holdfast_tests::{Client, Server, TestResponse, user_attributes};
+use reqwest::RequestBuilder;
+use reqwest::multipart::{Form, Part};
 use serde_json::Value;
 
 use super::table::{Entry, ROLES};
+use crate::gitlab_export;
 
 pub struct AccessFixture {
     clients: Vec<(&'static str, Client)>,
@@ -246,15 +249,19 @@ impl AccessFixture {
         let mut form: Vec<(&str, String)> = entry.form.iter().map(|(name, value)| (*name, fill(value))).collect();
         form.extend(extra.iter().map(|(name, value)| (*name, (*value).to_owned())));
         let request = client.request(method, &fill(entry.path)).query(extra);
-        let request = if entry.path.ends_with("/uploads") {
-            let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
-            let parts = reqwest::multipart::Form::new().part("file", file);
-            request.multipart(form.into_iter().fold(parts, |parts, (name, value)| parts.text(name.to_owned(), value)))
-        } else {
-            request.form(&form)
-        };
-        client.send(request).await
+        client.send(with_form(request, entry.path, form)).await
     }
+}
+
+/// Adds a form to a request, and the file that some routes need.
+pub fn with_form(request: RequestBuilder, path: &str, form: Vec<(&str, String)>) -> RequestBuilder {
+    let file = match path {
+        path if path.ends_with("/uploads") => b"text".to_vec(),
+        path if path.ends_with("/projects/import") => gitlab_export::smallest_export(),
+        _ => return request.form(&form),
+    };
+    let parts = Form::new().part("file", Part::bytes(file).file_name("a.txt"));
+    request.multipart(form.into_iter().fold(parts, |parts, (name, value)| parts.text(name.to_owned(), value)))
 }
 
 /// Copies every table into the schema `kept`. Triggers record which tables are written to, so that only those are

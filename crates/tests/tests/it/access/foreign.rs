@@ -16,7 +16,7 @@ use holdfast_domain::policy::InstanceRole;
 use holdfast_http::Access;
 use holdfast_tests::{Client, Server, TestResponse, database};
 
-use super::fixtures::AccessFixture;
+use super::fixtures::{AccessFixture, with_form};
 use super::table::Entry;
 use super::{all_entries, all_routes, route_name, route_path};
 
@@ -114,14 +114,7 @@ impl Attempt {
         let form: Vec<_> =
             self.form.iter().map(|(name, value)| (*name, fixture.substitute(value, "ordinary"))).collect();
         let path = self.path(fixture);
-        let request = client.request(self.method, &path);
-        let request = if path.ends_with("/uploads") {
-            let file = reqwest::multipart::Part::bytes(b"text".as_slice()).file_name("a.txt");
-            request.multipart(reqwest::multipart::Form::new().part("file", file))
-        } else {
-            request.form(&form)
-        };
-        client.send(request).await
+        client.send(with_form(client.request(self.method, &path), &path, form)).await
     }
 }
 
@@ -323,6 +316,7 @@ async fn foreign_children_are_not_accessible_through_an_own_parent() {
 /// Attack 3: parameters that name objects, beside those of the access table.
 const NAMES_IN_FORMS: &[(&str, &str, &str, &str)] = &[
     ("POST", "/projects", "namespace_id", "{private}"),
+    ("POST", "/api/v4/projects/import", "namespace", "{private}"),
     ("POST", "/projects/fork/{own_project}", "namespace", "{private}"),
     ("POST", "/projects/{own_project}/issues", "milestone_id", "{private_milestone}"),
     ("PUT", "/projects/{own_project}/issues/{own_issue}", "milestone_id", "{private_milestone}"),
@@ -354,8 +348,9 @@ async fn foreign_resources_are_not_accessible_by_parameters() {
     }
     for (method, path, name, value) in NAMES_IN_FORMS {
         let segments = path.split('/').map(str::to_owned).collect();
-        let form = vec![("name", "new".to_owned()), ("title", "new".to_owned()), (*name, (*value).to_owned())];
-        attempts.push((Attempt { method, segments, parameters: Vec::new(), query: String::new(), form }, 2));
+        let mut form = ["name", "title", "path"].map(|name| (name, "new".to_owned())).to_vec();
+        form.push((*name, (*value).to_owned()));
+        attempts.push((Attempt { method, segments, parameters: Vec::new(), query: String::new(), form }, 3));
     }
     assert!(attempts.len() >= 9, "{}", attempts.len());
     let (mut wrong, client) = (Vec::new(), fixture.client("ordinary"));

@@ -20,6 +20,7 @@ pub const PROJECTS: &[Entry] = &[
     entry("GET /api/v4/projects", "/api/v4/projects", &[], PUBLIC),
     entry("GET /api/v4/projects", "/api/v4/projects?pagination=keyset&order_by=id&sort=asc", &[], PUBLIC),
     entry("POST /api/v4/projects", "/api/v4/projects", &[("name", "new")], "401 401 403 201 201 201 201 201 201 201"),
+    entry("POST /api/v4/projects/import", "/api/v4/projects/import", &[("path", "new")], "401 401 403 201 201 201 201 201 201 201"),
     entry("POST /api/v4/projects/user/:user_id", "/api/v4/projects/user/{user}", &[("name", "new")], ADMIN_CREATES),
     entry("GET /api/v4/projects/:id", "/api/v4/projects/{private_project}", &[], MEMBERS),
     entry("GET /api/v4/projects/:id", "/api/v4/projects/{internal_project}", &[], INTERNAL),
