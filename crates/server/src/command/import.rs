@@ -49,6 +49,12 @@ pub struct GitlabExport {
 pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()> {
     let Command::GitlabExport(arguments) = command;
     block_on(async {
+        let file = &arguments.file;
+        let readable = std::fs::File::open(file).and_then(|file| file.metadata());
+        let metadata = readable.with_context(|| format!("cannot read {}", file.display()))?;
+        if !metadata.is_file() {
+            bail!("{} is not a file", file.display());
+        }
         if arguments.check {
             let found = create::inspect(ArchiveContent::File(arguments.file)).await.map_err(cli_error)?;
             return print_progress(&found.progress);
@@ -90,13 +96,18 @@ async fn import_export(app: &App, arguments: GitlabExport) -> anyhow::Result<()>
 
 /// How often the progress is read.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const WAITING_HINT: &str = "still waiting: `holdfast admin jobs` shows whether the job runs or why it failed. Imports of one user \
+    run one after the other, and a node with `imports.concurrency` above 0 must run. After a crash of a node it takes some minutes \
+    until another one continues";
 /// The number of polls without progress after which a hint is printed.
 const POLLS_UNTIL_HINT: u32 = 30;
 
 /// Waits until the import has ended, and prints its progress and its result.
 async fn wait(app: &App, project: &ProjectRef) -> anyhow::Result<()> {
     let (mut shown, mut unchanged) = (String::new(), 0);
+    let mut interval = tokio::time::interval(POLL_INTERVAL);
     loop {
+        interval.tick().await;
         let (_, import) = project::show_import(app, &Actor::Operator, project).await.map_err(cli_error)?;
         let import = import.ok_or_else(|| anyhow!("another import of this project has started"))?;
         let progress = create::show_progress(app, &Actor::Operator, project).await.map_err(cli_error)?;
@@ -116,11 +127,8 @@ async fn wait(app: &App, project: &ProjectRef) -> anyhow::Result<()> {
             print(&state)?;
             (shown, unchanged) = (state, 0);
         } else if unchanged == POLLS_UNTIL_HINT {
-            print(
-                "still waiting: a node with `imports.concurrency` above 0 must run (`holdfast serve` or `holdfast worker`)",
-            )?;
+            print(WAITING_HINT)?;
         }
-        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -864,7 +864,7 @@ fn create_issue(rows: &mut Rows, place: usize, iid: i64, notes: usize) -> Issue 
         2 => Issue { is_confidential: true, author: CAROL, assignee: Some(CAROL), ..issue },
         3 => Issue { description: None, author: DORA, labels: Vec::new(), ..issue },
         4 => Issue { author: ERIN, due_date: Some("2025-12-24"), labels: vec![0, 4], ..issue },
-        _ if place % 3 == 0 => Issue { state: "closed", closed_at: Some(rows.next_time()), ..issue },
+        _ if place.is_multiple_of(3) => Issue { state: "closed", closed_at: Some(rows.next_time()), ..issue },
         _ => issue,
     }
 }

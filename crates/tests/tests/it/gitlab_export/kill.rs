@@ -67,17 +67,21 @@ async fn a_killed_import_is_continued_without_duplicates() {
     let mut steps = Vec::new();
     let mut worker = start_worker(&server);
     let (mut before, mut since) = (read_progress(&mut database, imported.id).await, Instant::now());
+    let mut looks = tokio::time::interval(Duration::from_millis(2));
     loop {
+        looks.tick().await;
         let now = read_progress(&mut database, imported.id).await;
         if now.2 {
             break;
         }
         assert!(since.elapsed() < DEADLINE, "no progress after {before:?}, kills after {steps:?}");
         if now == before || steps.len() == MAX_KILLS {
-            tokio::time::sleep(Duration::from_millis(2)).await;
             continue;
         }
-        tokio::time::sleep(Duration::from_millis(rng.next_below(60) as u64)).await;
+        // Up to 60 milliseconds later, in any part of the next step.
+        for _ in 0..rng.next_below(30) {
+            looks.tick().await;
+        }
         // SIGKILL.
         worker.kill().unwrap();
         worker.wait().unwrap();
