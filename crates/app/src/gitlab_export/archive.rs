@@ -51,13 +51,13 @@ pub enum Member {
     Version,
     /// The attributes of the project.
     Attributes,
-    /// The repository.
+    /// The bundle of git that contains the repository.
     Bundle,
     /// A relation, with one record in each line.
     Relation(String),
     /// A part that is not imported, by the name that the report gives it.
     NotImported(&'static str),
-    /// Information that nothing needs.
+    /// A member that is neither imported nor reported, such as the version of GitLab.
     Ignored,
 }
 

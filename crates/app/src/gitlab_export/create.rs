@@ -34,7 +34,7 @@ const MAX_DESCRIPTION_CHARS: usize = 2000;
 /// The largest number of lines in a list of users. Arbitrary.
 const MAX_MAPPED_USERS: usize = 10_000;
 
-/// An export.
+/// The archive of an export, in memory or on the disk.
 #[derive(Clone, Debug)]
 pub enum ArchiveContent {
     Bytes(Bytes),
@@ -103,9 +103,9 @@ impl Inspection {
             match &record {
                 Record::Issue(issuable) | Record::MergeRequest(issuable) => {
                     notes += issuable.notes.0.len() as u64;
-                    self.users.learn_from_notes(issuable);
+                    self.users.add_note_authors(issuable);
                 }
-                Record::Member(member) => self.users.learn_from_member(member, &mut self.usernames),
+                Record::Member(member) => self.users.add_member(member, &mut self.usernames),
                 Record::Label(_) | Record::Milestone(_) | Record::Release(_) => {}
             }
             let highest = match relation {

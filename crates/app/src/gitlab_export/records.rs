@@ -1,9 +1,9 @@
 //! The records of an export, as far as they are imported. Other fields are ignored.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 use std::fmt;
 use std::marker::PhantomData;
 
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -188,14 +188,14 @@ pub struct Issuable {
     #[serde(default)]
     pub award_emoji: Parts<IgnoredAny>,
 
-    // Of an issue:
+    // Only issues have these fields.
     pub confidential: Option<bool>,
     #[serde(default)]
     pub due_date: Date,
     #[serde(default)]
     pub issue_assignees: Parts<UserLink>,
 
-    // Of a merge request:
+    // Only merge requests have these fields.
     #[serde(default)]
     pub source_branch: String,
     #[serde(default)]

@@ -5,6 +5,7 @@ use std::io::Read;
 use super::archive::{ArchiveError, Lines, Result, parse_line};
 use super::records::{Issuable, Label, Member, Milestone, Release};
 
+/// A relation that is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     Labels,
@@ -66,7 +67,7 @@ impl Relation {
     }
 }
 
-/// The memory and the work that a note takes, in bytes of its text. Arbitrary.
+/// The number of bytes that a part of a record, such as a note, counts at least in a transaction. Arbitrary.
 const BYTES_PER_PART: usize = 1_000;
 
 impl Record {

@@ -180,7 +180,7 @@ pub(super) fn archive_error(error: ArchiveError) -> Error {
     }
 }
 
-/// A running import.
+/// An import that this worker runs.
 struct Import<'a> {
     app: &'a App,
     id: JobId,

@@ -30,29 +30,29 @@ pub struct SourceUsers {
 pub type Usernames = HashMap<String, i64>;
 
 impl SourceUsers {
-    /// Notes the names that an issue or a merge request contains: those of the authors of its notes.
-    pub fn learn_from_notes(&mut self, issuable: &Issuable) {
+    /// Adds the names that an issue or a merge request contains: those of the authors of its notes.
+    pub fn add_note_authors(&mut self, issuable: &Issuable) {
         for note in &issuable.notes.0 {
             let name = note.author.as_ref().and_then(|author| author.name.as_deref());
             if let (Some(id), Some(name)) = (note.author_id, name) {
-                self.learn(id, name, true);
+                self.add_name(id, name, true);
             }
         }
     }
 
-    /// Notes the username of a member, which is also its name unless another one is known.
-    pub fn learn_from_member(&mut self, member: &Member, usernames: &mut Usernames) {
+    /// Adds the username of a member, which is also the name unless another one is known.
+    pub fn add_member(&mut self, member: &Member, usernames: &mut Usernames) {
         let username = member.user.as_ref().and_then(|user| user.username.as_deref());
         if let (Some(id), Some(username)) = (member.user_id, username) {
-            self.learn(id, username, false);
+            self.add_name(id, username, false);
             if usernames.len() < MAX_PLACEHOLDERS && username.len() <= MAX_NAME_CHARS {
                 usernames.insert(username.to_lowercase(), id);
             }
         }
     }
 
-    /// Notes a name. One that is preferred replaces a username, wherever in the archive that is.
-    fn learn(&mut self, id: i64, name: &str, is_preferred: bool) {
+    /// Adds a name. One that is preferred replaces a username, whichever comes first in the archive.
+    fn add_name(&mut self, id: i64, name: &str, is_preferred: bool) {
         let name: String = name.chars().filter(|char| !is_control(*char)).take(MAX_NAME_CHARS).collect();
         let name = name.trim();
         if name.is_empty() {

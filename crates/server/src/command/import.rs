@@ -21,7 +21,7 @@ pub enum Command {
     ///
     /// Creates a private project with the repository, labels, milestones, issues, merge requests, releases and mapped
     /// members. The nodes of the installation do the work as a background job, which continues after a crash. This command
-    /// waits for it and prints what was left out; it may be stopped meanwhile.
+    /// waits for it and prints what was left out. Once it has printed the number of the job, it may be stopped.
     GitlabExport(GitlabExport),
 }
 
@@ -32,7 +32,7 @@ pub struct GitlabExport {
     /// Path of the new project, with the path of an existing user or group: NAMESPACE/PATH.
     #[arg(long, required_unless_present = "check")]
     project: Option<String>,
-    /// Username of the user who creates the project.
+    /// Username of the user for whom the project is created.
     #[arg(long, required_unless_present = "check")]
     owner: Option<String>,
     /// File with the local users of authors and members, one in each line: SOURCE,LOCAL.
@@ -41,7 +41,7 @@ pub struct GitlabExport {
     /// server. The texts of others belong to placeholders.
     #[arg(long, value_name = "FILE")]
     users: Option<PathBuf>,
-    /// Only read the export, and print what it contains and what would be left out.
+    /// Only read the export, and print what it contains and which parts are not imported.
     #[arg(long)]
     check: bool,
 }
