@@ -104,6 +104,20 @@ def run_pipelines(base_url, project, client):
             job.end("failed", "running 2 tests\n\x1b[31merror: the pump is dry\x1b[0m\n")
 
 
+def propose(author, reviewer, api, local, url):
+    """Creates a merge request with two versions, notes and discussions."""
+    branch = "topic/" + LONG[:150]
+    form = dict(source_branch=branch, target_branch="main", title=LONG, description="See #1.\n\n" + README.decode())
+    request = data(author.post(api + "/merge_requests", **form), *CREATED)
+    address = "%s/merge_requests/%s" % (api, request["id"])
+    data(reviewer.post(address + "/discussions", body="Why " + EMOJI + "?", path="src/main.rs", line=2, side="new"), *CREATED)
+    data(reviewer.post(address + "/discussions", body=RTL), *CREATED)
+    data(author.post(address + "/notes", body="Soon."), *CREATED)
+    local.checkout(branch)
+    local.commit({"src/tide.rs": b"// " + RTL.encode() + b"\n"}, "Add the tide [ci skip]")
+    local.push(url, branch)
+
+
 def create(base_url, admin):
     """Creates everything, and returns the users and the main project."""
     ada = new_user(admin, "ada", "Ada Lovelace")
@@ -130,6 +144,7 @@ def create(base_url, admin):
         local.push(url, "main:refs/heads/short-lived")
         local.push(url, ":refs/heads/short-lived")
         run_pipelines(base_url, project, ada)
+        propose(ada, bea, api, local, url)
     data(ada.post(api + "/repository/tags/v1.0/release", description="Notes of the release.\n\n- " + EMOJI), *CREATED)
 
     labels = [data(ada.post(api + "/labels", name=name, color=color), *CREATED)

@@ -1,12 +1,15 @@
 """What people do in a browser, with scripts on and off."""
 import re
+import tempfile
 import time
 
 from playwright.sync_api import expect
 
 import content
+from content import unique
 from conftest import sign_in, submit_sign_in
-from suite.client import Client
+from suite.client import CREATED, PUBLIC, Client, data
+from suite.gitrepo import LocalRepo, repo_url
 
 
 def open_menu(page):
@@ -105,6 +108,43 @@ def test_issue(signed_in, base_url, world):
     expect(page.locator(".state", has_text="closed")).to_be_visible()
     page.get_by_role("button", name="Reopen", exact=True).click()
     expect(page.locator(".state", has_text="open")).to_be_visible()
+
+
+def test_merge_request(signed_in, base_url, world):
+    """Propose a branch, discuss it, and merge it."""
+    page, ada = signed_in, world.owner
+    project = data(ada.post("/projects", name="Merge " + unique(), visibility_level=PUBLIC), *CREATED)
+    with tempfile.TemporaryDirectory() as directory:
+        local, url = LocalRepo(directory, "main"), repo_url(project, ada.username, ada.token)
+        local.commit({"a.txt": b"one\n"}, "First")
+        local.push(url, "main")
+        local.checkout("topic", create=True)
+        local.commit({"b.txt": b"two\n"}, "Add two")
+        local.push(url, "topic")
+
+    page.goto("%s/%s/merge_requests" % (base_url, project["path_with_namespace"]))
+    page.get_by_role("link", name="New merge request").click()
+    page.get_by_label("From branch").fill("topic")
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_label("Description").fill("It was **one**.")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Add two")
+    expect(page.locator("strong", has_text="one")).to_be_visible()
+
+    page.get_by_role("textbox", name="Comment").fill("Why two?")
+    page.get_by_role("button", name="Start a discussion").click()
+    discussion = page.get_by_role("article", name="Discussion")
+    discussion.get_by_label("Reply").fill("Because.")
+    discussion.get_by_role("button", name="Reply").click()
+    expect(discussion.get_by_text("Because.")).to_be_visible()
+    discussion.get_by_role("button", name="Resolve").click()
+    expect(discussion.get_by_text("resolved by")).to_be_visible()
+
+    page.get_by_role("link", name="Changes").click()
+    expect(page.get_by_text("two", exact=True)).to_be_visible()
+    page.get_by_role("link", name="Overview").click()
+    page.get_by_role("button", name="Merge", exact=True).click()
+    expect(page.locator(".head .state", has_text="merged")).to_be_visible()
 
 
 def test_board_move(signed_in, base_url, world):

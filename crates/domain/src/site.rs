@@ -8,7 +8,7 @@ use std::fmt::Display;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode, utf8_percent_encode};
 
-use crate::planning::IssueQuery;
+use crate::planning::ListQuery;
 
 /// The characters that are encoded in one segment of a path.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -210,8 +210,8 @@ impl ProjectLinks {
     }
 
     /// Returns the path of the issues that a filter selects. The filter is part of it, unless it is the default.
-    pub fn issues_matching(&self, query: &IssueQuery) -> String {
-        let text = if *query == IssueQuery::default() { String::new() } else { query.to_string() };
+    pub fn issues_matching(&self, query: &ListQuery) -> String {
+        let text = if *query == ListQuery::default() { String::new() } else { query.to_string() };
         format!("{}{}", self.issues(), self::query(&[("q", &text)]))
     }
 
@@ -251,8 +251,44 @@ impl ProjectLinks {
         format!("{}#note_{note}", self.issue(iid))
     }
 
+    pub fn merge_requests(&self) -> String {
+        self.page("merge_requests")
+    }
+
     pub fn merge_request(&self, iid: impl Display) -> String {
         self.record("merge_requests", iid)
+    }
+
+    /// Returns the path of the merge requests that a filter selects. The filter is part of it, unless it is the default.
+    pub fn merge_requests_matching(&self, query: &ListQuery) -> String {
+        let text = if *query == ListQuery::default() { String::new() } else { query.to_string() };
+        format!("{}{}", self.merge_requests(), self::query(&[("q", &text)]))
+    }
+
+    /// Returns the path of the form that creates a merge request.
+    pub fn new_merge_request(&self) -> String {
+        self.record("merge_requests", "new")
+    }
+
+    /// Returns the path of a page, a form or an action of a merge request, such as `changes` or `close`.
+    pub fn merge_request_page(&self, iid: impl Display, page: &str) -> String {
+        format!("{}/{page}", self.merge_request(iid))
+    }
+
+    /// Returns the path of a note of a merge request on this page of its notes.
+    pub fn merge_request_note_on_page(&self, iid: impl Display, note: impl Display, page: i64) -> String {
+        let page = if page == 1 { String::new() } else { page.to_string() };
+        format!("{}{}#note_{note}", self.merge_request(iid), self::query(&[("page", &page)]))
+    }
+
+    /// Returns the path of the form of a note of a merge request.
+    pub fn merge_request_note_form(&self, iid: impl Display, note: impl Display) -> String {
+        format!("{}/notes/{note}", self.merge_request(iid))
+    }
+
+    /// Returns the path of an action on a discussion of a merge request, such as `notes` or `resolve`.
+    pub fn discussion_action(&self, iid: impl Display, discussion: impl Display, action: &str) -> String {
+        format!("{}/discussions/{discussion}/{action}", self.merge_request(iid))
     }
 
     pub fn labels(&self) -> String {

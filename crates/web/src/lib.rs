@@ -66,6 +66,10 @@ const ROBOTS: &str = "User-agent: *\n\
     Disallow: /*/*/contributors\n\
     Disallow: /*/*/find/\n\
     Disallow: /*/*/range_diff/\n\
+    Disallow: /*/*/merge_requests/*/changes\n\
+    Disallow: /*/*/merge_requests/*/commits\n\
+    Disallow: /*/*/merge_requests/*/range_diff\n\
+    Disallow: /*/*/merge_requests/*/versions\n\
     Disallow: /*/*/raw/\n\
     Disallow: /*?last_commits=\n";
 

@@ -6,6 +6,7 @@
 pub mod accounts;
 pub mod activity;
 pub mod ci;
+pub mod merge_requests;
 pub mod namespaces;
 pub mod planning;
 pub mod projects;
@@ -144,6 +145,7 @@ pub fn all() -> Pages {
     projects::declare(&mut pages);
     repository::declare(&mut pages);
     planning::declare(&mut pages);
+    merge_requests::declare(&mut pages);
     ci::declare(&mut pages);
     pages
 }

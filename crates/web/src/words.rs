@@ -226,6 +226,7 @@ counted! {
     notes: "note", "notes";
     pipelines: "pipeline", "pipelines";
     projects: "project", "projects";
+    reasons: "reason", "reasons";
     runners: "runner", "runners";
     seconds: "second", "seconds";
     sessions: "session", "sessions";

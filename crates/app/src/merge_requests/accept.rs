@@ -42,6 +42,8 @@ use crate::{Actor, App, Error, Result, access};
 pub struct AcceptMergeRequest {
     /// The head that the client has seen. If the head is another one, nothing is merged.
     pub sha: Option<String>,
+    /// The target branch that the client has seen. If the merge request has another one, nothing is merged.
+    pub target_branch: Option<String>,
     /// The message of the merge commit instead of the default one.
     pub message: Option<String>,
     /// Whether the source branch is deleted.
@@ -62,6 +64,9 @@ pub async fn accept(
     let mut attempted_head = None;
     for _ in 0..MAX_ATTEMPTS {
         let (repository, request, newest) = load_newest(app, actor, project, id).await?;
+        if input.target_branch.as_ref().is_some_and(|seen| *seen != request.target_branch) {
+            return Err(Error::Conflict(format!("The target branch is now {}", request.target_branch)));
+        }
         check_message_size("merge_commit_message", input.message.as_deref().unwrap_or_default())?;
         if input.waits_for_build && !merge::is_allowed(app, actor, &repository, &request.target_branch).await? {
             return Err(Blocker::NotAllowed.into_error());

@@ -126,7 +126,7 @@ pub(super) async fn find_without_test(
 ) -> Result<Vec<Blocker>> {
     let pipeline = HeadPipeline::load(app, &repository.project, request, newest).await?;
     let mut blockers = find_by_rules(app, actor, repository, request, pipeline).await?;
-    if !can_read_builds(app, actor, request).await? {
+    if !can_read_builds(app, actor, &repository.project, request).await? {
         blockers.retain(|blocker| !matches!(blocker, Blocker::Pipeline(_)));
     }
     let has_target = find_tip(repository, &request.target_branch).is_some();
@@ -137,9 +137,18 @@ pub(super) async fn find_without_test(
     Ok(blockers)
 }
 
-/// Returns whether the actor may read the pipelines of the source project.
-pub(super) async fn can_read_builds(app: &App, actor: &Actor, request: &MergeRequest) -> Result<bool> {
-    let source = request.source_project().unwrap_or(request.project_id);
+/// Returns whether the actor may read the pipelines of the source project. `project` is the target project, which the actor
+/// has been authorized to read.
+pub(super) async fn can_read_builds(
+    app: &App,
+    actor: &Actor,
+    project: &Project,
+    request: &MergeRequest,
+) -> Result<bool> {
+    let source = request.source_project().unwrap_or(project.id);
+    if source == project.id {
+        return Ok(access::is_authorized(actor, project, ProjectAction::ReadBuilds));
+    }
     match access::read_project(app, actor, &ProjectRef::Id(source), ProjectAction::ReadBuilds).await {
         Ok(_) => Ok(true),
         Err(Error::NotFound(_) | Error::Forbidden(_) | Error::Unauthenticated) => Ok(false),

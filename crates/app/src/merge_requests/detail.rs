@@ -52,7 +52,7 @@ async fn load(
     id: MergeRequestId,
     on_comparison_error: impl Fn(Error) -> Result<()> + Send + Sync,
 ) -> Result<MergeRequestDetail> {
-    let (repository, mut request, newest) = load_newest(app, actor, project, id).await?;
+    let (repository, request, newest) = load_newest(app, actor, project, id).await?;
     let version = match compare_version(app, &repository, newest).await {
         Ok(version) => version,
         Err(error) => {
@@ -60,24 +60,47 @@ async fn load(
             ComparedVersion { version: newest, comparison: None }
         }
     };
-    let pipeline = pipeline::find_newest(app, actor, &request).await?;
-    let mut blockers = blocker::find_without_test(app, actor, &repository, &request, &newest).await?;
+    let Merging { request, pipeline, blockers } =
+        check_merge(app, actor, repository, request, &newest, on_comparison_error).await?;
+    Ok(MergeRequestDetail { request, version, pipeline, blockers })
+}
+
+/// What is known of the merge of a merge request.
+pub(super) struct Merging {
+    /// Its merge status is that of a test with the present branches, unless git was too busy.
+    pub request: MergeRequest,
+    pub pipeline: Option<RequestPipeline>,
+    pub blockers: Vec<Blocker>,
+}
+
+/// Finds what keeps a merge request from being merged. If the present branches were not tested, git tests whether it can
+/// merge them. Errors of the test are given to `on_test_error`, which returns those that are to be reported.
+pub(super) async fn check_merge(
+    app: &App,
+    actor: &Actor,
+    repository: OpenRepository,
+    mut request: MergeRequest,
+    newest: &Version,
+    on_test_error: impl Fn(Error) -> Result<()> + Send + Sync,
+) -> Result<Merging> {
+    let pipeline = pipeline::find_newest(app, actor, &repository.project, &request).await?;
+    let mut blockers = blocker::find_without_test(app, actor, &repository, &request, newest).await?;
     match request.merge_status {
         MergeStatus::Unchecked if request.state.is_open() => {
-            match test_merge(app, actor, repository, &request, &newest).await {
+            match test_merge(app, actor, repository, &request, newest).await {
                 Ok(None) | Err(Error::TemporarilyUnavailable(_)) => {}
                 Ok(Some(Ok(()))) => request.merge_status = MergeStatus::CanBeMerged,
                 Ok(Some(Err(blocker))) => {
                     request.merge_status = MergeStatus::CannotBeMerged;
                     blockers.push(blocker);
                 }
-                Err(error) => on_comparison_error(error)?,
+                Err(error) => on_test_error(error)?,
             }
         }
         MergeStatus::CannotBeMerged => blockers.push(Blocker::Conflicts(Vec::new())),
         MergeStatus::Unchecked | MergeStatus::CanBeMerged => {}
     }
-    Ok(MergeRequestDetail { request, version, pipeline, blockers })
+    Ok(Merging { request, pipeline, blockers })
 }
 
 /// Tests whether git can merge a version into the target branch. Returns None if there is no such branch.

@@ -113,9 +113,25 @@ pub(super) async fn load(
     request: MergeRequestId,
     discussions: Vec<Discussion>,
 ) -> Result<Vec<DiscussionWithNotes>> {
+    if discussions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let versions = version::list(&mut *app.database.connection().await?, request).await?;
+    load_on(app, actor, project, &versions, discussions).await
+}
+
+/// Like [`load`], for a merge request with these versions, newest first.
+pub(super) async fn load_on(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    versions: &[Version],
+    discussions: Vec<Discussion>,
+) -> Result<Vec<DiscussionWithNotes>> {
+    let Some(newest) = versions.first() else { return Ok(Vec::new()) };
     let ids: Vec<DiscussionId> = discussions.iter().map(|it| it.id).collect();
     let mut connection = app.database.connection().await?;
-    let notes = notes::list_for_discussions(&mut connection, NoteTarget::MergeRequest(request), &ids).await?;
+    let notes = notes::list_for_discussions(&mut connection, NoteTarget::MergeRequest(newest.request), &ids).await?;
     drop(connection);
     let mut notes_by_discussion = HashMap::<DiscussionId, Vec<Note>>::new();
     for note in notes {
@@ -123,7 +139,7 @@ pub(super) async fn load(
             notes_by_discussion.entry(id).or_default().push(note);
         }
     }
-    let mut loaded = load_without_notes(app, actor, project, request, discussions).await?;
+    let mut loaded = load_without_notes_on(app, actor, project, versions, discussions).await?;
     for discussion in &mut loaded {
         discussion.notes = notes_by_discussion.remove(&discussion.discussion.id).unwrap_or_default();
     }
@@ -141,15 +157,27 @@ pub(super) async fn load_without_notes(
     if discussions.is_empty() {
         return Ok(Vec::new());
     }
+    let versions = version::list(&mut *app.database.connection().await?, request).await?;
+    load_without_notes_on(app, actor, project, &versions, discussions).await
+}
+
+async fn load_without_notes_on(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    versions: &[Version],
+    discussions: Vec<Discussion>,
+) -> Result<Vec<DiscussionWithNotes>> {
     let resolvers = discussions.iter().filter_map(|it| it.resolved().map(|(_, user)| user.get()));
     let resolvers: Vec<i64> = resolvers.collect::<HashSet<_>>().into_iter().collect();
-    let mut connection = app.database.connection().await?;
-    let resolvers = user::find_summaries(&mut connection, &resolvers).await?;
-    let versions = version::list(&mut connection, request).await?;
-    drop(connection);
+    let resolvers = match resolvers.is_empty() {
+        true => Vec::new(),
+        false => user::find_summaries(&mut *app.database.connection().await?, &resolvers).await?,
+    };
     // The discussions are also shown if git cannot compare the versions.
-    let mut followed = follow(app, actor, project, &versions, &discussions).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, merge_request = request.get(), "lines of discussions not found in the newest version");
+    let mut followed = follow(app, actor, project, versions, &discussions).await.unwrap_or_else(|error| {
+        let request = versions.first().map(|version| version.request.get());
+        tracing::warn!(%error, merge_request = request, "lines of discussions not found in the newest version");
         HashMap::new()
     });
     let find_version = |id: MergeRequestVersionId| versions.iter().find(|version| version.id == id).copied();

@@ -5,7 +5,7 @@ use holdfast_domain::merge_requests::{MergeRequestState, is_work_in_progress};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::activity::event;
 use holdfast_store::merge_requests::merge_request::{self, Attributes, Source};
-use holdfast_store::merge_requests::{open, version, waiting};
+use holdfast_store::merge_requests::{open, subscription, version, waiting};
 use holdfast_store::planning::issue::CounterDelta;
 use holdfast_store::planning::label::{self, TitledLabel};
 use holdfast_store::planning::note::{self, NoteTarget};
@@ -56,6 +56,17 @@ pub(super) async fn find(
     id: MergeRequestId,
 ) -> Result<MergeRequest> {
     let found = merge_request::find(connection, project.id, id, actor.user_id()).await?;
+    found.ok_or(Error::NotFound(Resource::MergeRequest))
+}
+
+/// Like [`find`], by its number in the project.
+pub(super) async fn find_by_iid(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    iid: i64,
+) -> Result<MergeRequest> {
+    let found = merge_request::find_by_iid(connection, project.id, iid, actor.user_id()).await?;
     found.ok_or(Error::NotFound(Resource::MergeRequest))
 }
 
@@ -354,7 +365,7 @@ pub async fn set_subscribed(
         return Ok(None);
     }
     let user = actor.current_user()?.account.id();
-    merge_request::set_subscribed(&mut connection, request.id, user, is_subscribed).await?;
+    subscription::set_subscribed(&mut connection, request.id, user, is_subscribed).await?;
     request.subscribed = is_subscribed;
     Ok(Some(request))
 }

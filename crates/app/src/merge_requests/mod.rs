@@ -5,16 +5,20 @@
 //! after them.
 
 pub mod accept;
+pub mod action;
 pub mod blocker;
 pub mod changes;
 pub mod closing;
 pub mod detail;
 pub mod discussion;
 mod events;
+pub mod form;
 pub mod list;
 pub mod merge_request;
+pub mod page;
 pub mod pipeline;
 pub mod pushed;
+pub mod search;
 mod source;
 mod system_note;
 pub mod thread;

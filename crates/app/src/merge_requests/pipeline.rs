@@ -2,14 +2,15 @@
 
 use holdfast_domain::ids::MergeRequestId;
 use holdfast_domain::page::{Page, PageRequest};
+use holdfast_domain::policy::ProjectAction;
 use holdfast_store::merge_requests::pipeline;
 
 pub use holdfast_store::merge_requests::pipeline::RequestPipeline;
 
 use super::blocker::can_read_builds;
 use super::merge_request::{self, MergeRequest};
-use crate::projects::project::ProjectRef;
-use crate::{Actor, App, Result};
+use crate::projects::project::{Project, ProjectRef};
+use crate::{Actor, App, Result, access};
 
 /// Lists the pipelines of a merge request, newest first. There are none for an actor who may not read the pipelines of
 /// the source project.
@@ -21,17 +22,37 @@ pub async fn list(
     id: MergeRequestId,
     page: PageRequest,
 ) -> Result<Page<RequestPipeline>> {
-    let request = merge_request::show(app, actor, project, id).await?;
-    if !can_read_builds(app, actor, &request).await? {
+    let mut connection = app.database.connection().await?;
+    let action = ProjectAction::ReadMergeRequests;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    let request = merge_request::find(&mut connection, actor, &project, id).await?;
+    drop(connection);
+    list_of(app, actor, &project, &request, page).await
+}
+
+/// Like [`list`], for a merge request that the actor has been authorized to read.
+pub(super) async fn list_of(
+    app: &App,
+    actor: &Actor,
+    project: &Project,
+    request: &MergeRequest,
+    page: PageRequest,
+) -> Result<Page<RequestPipeline>> {
+    if !can_read_builds(app, actor, project, request).await? {
         return Ok(Page::with_total(Vec::new(), page, 0));
     }
-    let source = request.source_project().unwrap_or(request.project_id);
-    Ok(pipeline::list(&mut *app.database.connection().await?, id, source, page).await?)
+    let source = request.source_project().unwrap_or(project.id);
+    Ok(pipeline::list(&mut *app.database.connection().await?, request.id, source, page).await?)
 }
 
 /// Finds the newest pipeline of the head of a merge request, if the actor may read it.
-pub(super) async fn find_newest(app: &App, actor: &Actor, request: &MergeRequest) -> Result<Option<RequestPipeline>> {
-    if !can_read_builds(app, actor, request).await? {
+pub(super) async fn find_newest(
+    app: &App,
+    actor: &Actor,
+    project: &Project,
+    request: &MergeRequest,
+) -> Result<Option<RequestPipeline>> {
+    if !can_read_builds(app, actor, project, request).await? {
         return Ok(None);
     }
     let source = request.source_project().unwrap_or(request.project_id);

@@ -7,10 +7,13 @@ use holdfast_domain::ids::{DiscussionId, MergeRequestId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::merge_requests::discussion;
+use holdfast_store::planning::note as notes;
 
-use super::discussion::{DiscussionWithNotes, load, load_without_notes};
+use super::discussion::{DiscussionWithNotes, load, load_on, load_without_notes};
+use super::version::Version;
+use crate::planning::issue_visibility::confidential_access;
 use crate::planning::note::{self, Note, NoteKind, NoteSelection, NoteTarget};
-use crate::projects::project::ProjectRef;
+use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// A discussion, or a note that belongs to none.
@@ -30,12 +33,40 @@ pub async fn list(
     request: MergeRequestId,
     page: PageRequest,
 ) -> Result<Page<Thread>> {
-    let selection = NoteSelection { kind: NoteKind::First, ..NoteSelection::default() };
-    let target = NoteTarget::MergeRequest(request);
-    let first_notes = note::list(app, actor, project, target, selection, page).await?;
+    let first_notes =
+        note::list(app, actor, project, NoteTarget::MergeRequest(request), first_notes_only(), page).await?;
     let ids: Vec<DiscussionId> = first_notes.items.iter().filter_map(Note::discussion).collect();
     let found = discussion::find_many(&mut *app.database.connection().await?, request, &ids).await?;
     let loaded = load(app, actor, project, request, found).await?;
+    Ok(threads(first_notes, loaded))
+}
+
+/// Like [`list`], for a merge request with these versions that the actor has been authorized to read.
+pub(super) async fn list_on(
+    app: &App,
+    actor: &Actor,
+    project: &Project,
+    request: MergeRequestId,
+    versions: &[Version],
+    page: PageRequest,
+) -> Result<Page<Thread>> {
+    let (target, access) = (NoteTarget::MergeRequest(request), confidential_access(actor, project));
+    let first_notes = notes::list(&app.database, target, access, first_notes_only(), page).await?;
+    let ids: Vec<DiscussionId> = first_notes.items.iter().filter_map(Note::discussion).collect();
+    let found = discussion::find_many(&mut *app.database.connection().await?, request, &ids).await?;
+    let loaded = match found.is_empty() {
+        true => Vec::new(),
+        false => load_on(app, actor, &ProjectRef::Id(project.id), versions, found).await?,
+    };
+    Ok(threads(first_notes, loaded))
+}
+
+fn first_notes_only() -> NoteSelection {
+    NoteSelection { kind: NoteKind::First, ..NoteSelection::default() }
+}
+
+/// Replaces the first notes of discussions by the discussions.
+fn threads(first_notes: Page<Note>, loaded: Vec<DiscussionWithNotes>) -> Page<Thread> {
     let mut loaded: HashMap<DiscussionId, DiscussionWithNotes> =
         loaded.into_iter().map(|it| (it.discussion.id, it)).collect();
     let thread = |note: Note| match note.discussion() {
@@ -44,7 +75,7 @@ pub async fn list(
         Some(id) => loaded.remove(&id).map(|discussion| Thread::Discussion(Box::new(discussion))),
     };
     let items = first_notes.items.into_iter().filter_map(thread).collect();
-    Ok(Page { items, request: page, total: first_notes.total, has_next: first_notes.has_next })
+    Page { items, request: first_notes.request, total: first_notes.total, has_next: first_notes.has_next }
 }
 
 /// A note of a merge request, with the discussion that it belongs to, if it does. The discussion is without its notes.

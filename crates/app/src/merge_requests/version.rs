@@ -94,14 +94,22 @@ pub async fn list(
 ) -> Result<Vec<ComparedVersion>> {
     merge_request::show(app, actor, project, request).await?;
     let versions = version::list(&mut *app.database.connection().await?, request).await?;
-    let repository = open(app, actor, project).await?;
+    compare_all(app, &open(app, actor, project).await?, &versions).await
+}
+
+/// Compares the versions of a list, as many as it may take time for.
+pub(super) async fn compare_all(
+    app: &App,
+    repository: &OpenRepository,
+    versions: &[Version],
+) -> Result<Vec<ComparedVersion>> {
     let mut compared = Vec::with_capacity(versions.len());
     let mut uncompared = 0;
     for version in versions {
         uncompared += usize::from(version.comparison.is_none());
         compared.push(match uncompared <= MAX_COMPARED {
-            true => compare_version(app, &repository, version).await?,
-            false => ComparedVersion { version, comparison: version.comparison },
+            true => compare_version(app, repository, *version).await?,
+            false => ComparedVersion { version: *version, comparison: version.comparison },
         });
     }
     Ok(compared)
@@ -156,13 +164,22 @@ pub async fn range_diff(
     let old = version::find(&mut connection, request, old).await?.ok_or(Error::NotFound(Resource::Record))?;
     let new = version::find(&mut connection, request, new).await?.ok_or(Error::NotFound(Resource::Record))?;
     drop(connection);
+    let pairs = pair_commits(app, &open(app, actor, project).await?, &old, &new).await?;
+    Ok(VersionRangeDiff { old, new, pairs })
+}
+
+/// Pairs the commits of two versions of the same merge request.
+pub(super) async fn pair_commits(
+    app: &App,
+    repository: &OpenRepository,
+    old: &Version,
+    new: &Version,
+) -> Result<RangePairs> {
     let range = |version: &Version| Some(CommitRange { base: version.start?, tip: version.head });
-    let repository = open(app, actor, project).await?;
-    let (Some(old_range), Some(new_range)) = (range(&old), range(&new)) else {
+    let (Some(old), Some(new)) = (range(old), range(new)) else {
         return Err(Error::Rejected("A version without a target branch cannot be compared".into()));
     };
-    let pairs = range_diff::pair_commits(app, &repository, old_range, new_range).await?;
-    Ok(VersionRangeDiff { old, new, pairs })
+    range_diff::pair_commits(app, repository, old, new).await
 }
 
 /// Lists the commits of a version, newest first.

@@ -41,6 +41,7 @@ async fn merge_one(app: &App, request: MergeRequestRef, waiting_merge: WaitingMe
     let Some(actor) = actor_for_user(app, waiting_merge.user).await? else { return Ok(()) };
     let input = AcceptMergeRequest {
         sha: Some(waiting_merge.head.to_string()),
+        target_branch: None,
         message: waiting_merge.message,
         removes_source_branch: waiting_merge.removes_source_branch,
         waits_for_build: false,

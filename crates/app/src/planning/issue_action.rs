@@ -4,7 +4,7 @@ use holdfast_domain::Violations;
 use holdfast_domain::ids::NoteId;
 use holdfast_domain::planning::{QuickAction, StateEvent, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_store::planning::note::{self as notes, NoteTarget};
+use holdfast_store::planning::note::{self as notes, NoteKind, NoteTarget};
 
 pub use super::quick_action::RefusedActions;
 
@@ -66,7 +66,10 @@ pub async fn comment(
         false => Some(note::create(app, actor, &project, target, &body, None).await?.id),
     };
     let preceding_count = match note {
-        Some(id) => notes::count_before(&mut *app.database.connection().await?, target, id, access).await?,
+        Some(id) => {
+            let mut connection = app.database.connection().await?;
+            notes::count_before(&mut connection, target, NoteKind::All, id, access).await?
+        }
         None => 0,
     };
     let refused = quick_action::run(app, actor, &project, issue.id, &actions).await?;

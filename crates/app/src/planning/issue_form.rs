@@ -1,5 +1,6 @@
 //! The form of an issue: what it offers, and saving what a user entered.
 
+use holdfast_domain::ids::{MilestoneId, UserId};
 use holdfast_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use holdfast_domain::planning::{QuickAction, split_quick_actions};
 use holdfast_domain::policy::ProjectAction;
@@ -21,11 +22,11 @@ use crate::{Actor, App, Error, Result, access};
 
 /// The labels, milestones and people that a form offers: the first hundred of each, as many as a page of a list has.
 #[derive(Debug, Default)]
-pub struct IssueChoices {
+pub struct FormChoices {
     pub labels: Vec<Label>,
     /// Open milestones, the newest first.
     pub milestones: Vec<Milestone>,
-    /// People who belong to the project. Empty unless the actor manages issues.
+    /// People who belong to the project. Empty unless the actor manages issues, or merge requests in their forms.
     pub people: Vec<UserSummary>,
 }
 
@@ -35,7 +36,7 @@ pub struct IssueForm {
     pub project: Project,
     /// The issue that is edited, or None for a new one.
     pub issue: Option<Issue>,
-    pub choices: IssueChoices,
+    pub choices: FormChoices,
 }
 
 /// The fields of the form, as they were entered.
@@ -87,25 +88,31 @@ pub async fn show_edit(app: &App, actor: &Actor, project: &ProjectRef, iid: i64)
 }
 
 /// Loads what the form offers: nothing unless the actor manages issues.
-async fn load_form_choices(app: &App, actor: &Actor, project: &Project) -> Result<IssueChoices> {
+async fn load_form_choices(app: &App, actor: &Actor, project: &Project) -> Result<FormChoices> {
     match access::can(actor, project, ProjectAction::ManageIssues) {
-        true => load_choices(app, actor, project).await,
-        false => Ok(IssueChoices::default()),
+        true => load_choices(app, actor, project, ProjectAction::ManageIssues).await,
+        false => Ok(FormChoices::default()),
     }
 }
 
-/// Loads what forms and filters offer to an actor who may read issues.
-pub(super) async fn load_choices(app: &App, actor: &Actor, project: &Project) -> Result<IssueChoices> {
+/// Loads what forms and filters offer to an actor who may read issues or merge requests. People are offered to those who
+/// may perform `manage`.
+pub(crate) async fn load_choices(
+    app: &App,
+    actor: &Actor,
+    project: &Project,
+    manage: ProjectAction,
+) -> Result<FormChoices> {
     let first = PageRequest::new(None, Some(MAX_PAGE_SIZE));
     let viewer = super::label::viewer(actor, project);
     let labels = label::list(&app.database, project.id, viewer, None, first).await?.items;
     let open = Filter { closed: Some(false), ..Filter::default() };
     let milestones = milestone::list(&app.database, project.id, &open, first).await?.items;
-    let people = match access::is_authorized(actor, project, ProjectAction::ManageIssues) {
+    let people = match access::is_authorized(actor, project, manage) {
         true => assignees::list(&mut *app.database.connection().await?, project.id, app.today(), MAX_PAGE_SIZE).await?,
         false => Vec::new(),
     };
-    Ok(IssueChoices { labels, milestones, people })
+    Ok(FormChoices { labels, milestones, people })
 }
 
 async fn find_editable(
@@ -152,6 +159,31 @@ pub async fn update(
     Ok(SavedIssue { issue, refused })
 }
 
+/// Finds the assignee and the milestone that a form names, and reports those that do not exist. An empty text stands for
+/// none.
+pub(crate) async fn resolve_managed(
+    connection: &mut Connection,
+    actor: &Actor,
+    project: &Project,
+    (assignee_name, milestone_title): (&str, &str),
+    violations: &mut Violations,
+) -> Result<(Field<UserId>, Field<MilestoneId>)> {
+    let (mut found_user, mut found_milestone) = (Field::Null, Field::Null);
+    if !assignee_name.trim().is_empty() {
+        match assignee::find_by_name(connection, actor, assignee_name).await? {
+            Some(user) => found_user = Field::Value(user),
+            None => violations.add("assignee_id", INVALID),
+        }
+    }
+    if !milestone_title.is_empty() {
+        match milestone::find_id(connection, project.id, milestone_title).await? {
+            Some(id) => found_milestone = Field::Value(id),
+            None => violations.add("milestone_id", INVALID),
+        }
+    }
+    Ok((found_user, found_milestone))
+}
+
 impl IssueFields {
     /// Resolves the names in the form, and separates the quick actions from the description.
     async fn into_changes(
@@ -181,20 +213,9 @@ impl IssueFields {
         };
         if access::can(actor, project, ProjectAction::ManageIssues) {
             changes.labels = Some(self.labels);
-            changes.assignee = Field::Null;
-            if !self.assignee.trim().is_empty() {
-                match assignee::find_by_name(connection, actor, &self.assignee).await? {
-                    Some(user) => changes.assignee = Field::Value(user),
-                    None => violations.add("assignee_id", INVALID),
-                }
-            }
-            changes.milestone = Field::Null;
-            if !self.milestone.is_empty() {
-                match milestone::find_id(connection, project.id, &self.milestone).await? {
-                    Some(id) => changes.milestone = Field::Value(id),
-                    None => violations.add("milestone_id", INVALID),
-                }
-            }
+            let names = (self.assignee.as_str(), self.milestone.as_str());
+            (changes.assignee, changes.milestone) =
+                resolve_managed(connection, actor, project, names, &mut violations).await?;
         }
         violations.into_result()?;
         Ok((changes, actions))

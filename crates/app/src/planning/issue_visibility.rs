@@ -11,7 +11,7 @@ use crate::projects::project::Project;
 use crate::{Actor, Error, Resource, Result, access};
 
 /// Returns which confidential issues of a project the actor sees.
-pub(super) fn confidential_access(actor: &Actor, project: &Project) -> ConfidentialAccess {
+pub(crate) fn confidential_access(actor: &Actor, project: &Project) -> ConfidentialAccess {
     match actor.user_id() {
         _ if access::can(actor, project, ProjectAction::ManageIssues) => ConfidentialAccess::All,
         Some(user) => ConfidentialAccess::Own(user),

@@ -27,7 +27,7 @@ pub enum LabelRef {
 }
 
 /// Returns the labels with these titles, for their colors.
-pub(super) async fn list_by_titles(
+pub(crate) async fn list_by_titles(
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,

@@ -17,7 +17,7 @@ const MAX_MENTIONED: usize = 200;
 
 /// Finds the issues and users that texts mention and that the actor may see, with one statement. Anonymous visitors see
 /// no users.
-pub(super) async fn find<'a>(
+pub(crate) async fn find<'a>(
     app: &App,
     actor: &Actor,
     project: &Project,

@@ -8,8 +8,8 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::check_note;
 use holdfast_store::Connection;
 use holdfast_store::activity::event::{self, NewEvent, OutboxEvent, Subject};
-use holdfast_store::merge_requests::discussion;
 use holdfast_store::merge_requests::merge_request::{self, MergeRequest};
+use holdfast_store::merge_requests::{discussion, subscription};
 use holdfast_store::planning::{issue as issues, note};
 use holdfast_store::projects::project;
 use holdfast_store::worker::merge_requests;
@@ -194,7 +194,7 @@ pub(crate) async fn add(
     match noteable {
         Noteable::Issue(issue) => add_mention_notes(app, connection, actor, project, issue, new.body).await?,
         Noteable::MergeRequest(request) => {
-            merge_request::subscribe_by_default(connection, request.id, author).await?;
+            subscription::subscribe_by_default(connection, request.id, author).await?;
         }
     }
     todo::update_for_note(app, connection, author, project.id, &note, "").await?;
@@ -319,7 +319,7 @@ async fn lock_editable(
 }
 
 /// Finds a note that the actor may edit: an own one, or any if the actor can moderate notes. System notes are not edited.
-pub(super) async fn find_editable(
+pub(crate) async fn find_editable(
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,

@@ -21,7 +21,7 @@ const MIN_ABBREVIATION: usize = 7;
 
 /// Returns the object of that kind whose id begins with these digits, if exactly one is reachable. If none is, the time
 /// that this takes does not depend on whether the id of an unreachable object begins so.
-pub(super) async fn find_reachable(
+pub(crate) async fn find_reachable(
     app: &App,
     repository: &OpenRepository,
     hex: &str,

@@ -15,7 +15,7 @@ pub use emoji::Emoji;
 pub use issue::{ConfidentialAccess, IssueState, StateEvent, UnknownState};
 pub use label::{Color, LabelTitle};
 pub use mention::{FoundMention, Mention, find_mentions};
-pub use query::{DueFilter, IssueOrder, IssueQuery, MilestoneFilter, ParsedQuery, PersonFilter, StateFilter};
+pub use query::{DueFilter, ListKind, ListOrder, ListQuery, MilestoneFilter, ParsedQuery, PersonFilter, StateFilter};
 pub use quick_action::{QuickAction, QuickActionKind, split_quick_actions};
 pub use reference::{issues_closed_by, issues_mentioned_in};
 pub use todo::{TodoAction, UnknownTodoAction};

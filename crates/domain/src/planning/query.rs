@@ -1,7 +1,7 @@
-//! The filter language of lists of issues.
+//! The filter language of lists of issues and of merge requests.
 //!
 //! A filter is a line of words, such as `is:open label:bug -label:docs milestone:2.5 assignee:@me no:due sort:created
-//! gauge`. Words without a key are searched for in titles; a key that is not known is reported. [`IssueQuery`] is the
+//! gauge`. Words without a key are searched for in titles; a key that is not known is reported. [`ListQuery`] is the
 //! parsed form, and its `Display` is the canonical text, which is parsed to the same filter.
 
 use std::fmt;
@@ -17,53 +17,71 @@ const MAX_VALUES: usize = 10;
 /// Maximum number of words that are reported. Arbitrary.
 const MAX_PROBLEMS: usize = 10;
 
-/// A filter and an order of issues.
+/// A filter and an order of issues or merge requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct IssueQuery {
-    /// `is:open`, `is:closed` or `is:all`.
+pub struct ListQuery {
+    /// `is:open`, `is:closed`, `is:all`, and for merge requests `is:merged`.
     pub state: StateFilter,
-    /// Labels that an issue must have, all of them.
+    /// Labels that must be present, all of them.
     pub labels: Vec<String>,
-    /// Labels that an issue must not have.
+    /// Labels that must not be present.
     pub excluded_labels: Vec<String>,
-    /// `no:label`: an issue must not have any label.
+    /// `no:label`: there must not be any label.
     pub has_no_label: bool,
     pub milestone: Option<MilestoneFilter>,
     pub assignee: Option<PersonFilter>,
     pub author: Option<PersonFilter>,
+    /// Only for issues.
     pub due: Option<DueFilter>,
-    pub order: IssueOrder,
+    pub order: ListOrder,
     /// Words that the title must contain, all of them.
     pub text: Vec<String>,
 }
 
-/// The states of the issues that a filter selects.
+/// What a filter selects from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    Issues,
+    MergeRequests,
+}
+
+/// The states that a filter selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StateFilter {
     #[default]
     Open,
+    /// Only merge requests can be merged.
+    Merged,
+    /// Closed, but not merged.
     Closed,
     All,
 }
 
 impl StateFilter {
-    pub const ALL: [Self; 3] = [Self::Open, Self::Closed, Self::All];
+    /// Returns the states by which a list can be filtered.
+    pub const fn of(kind: ListKind) -> &'static [Self] {
+        match kind {
+            ListKind::Issues => &[Self::Open, Self::Closed, Self::All],
+            ListKind::MergeRequests => &[Self::Open, Self::Merged, Self::Closed, Self::All],
+        }
+    }
 
     /// Returns the value of `is:`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
+            Self::Merged => "merged",
             Self::Closed => "closed",
             Self::All => "all",
         }
     }
 
-    pub fn from_str_opt(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+    pub fn from_str_opt(kind: ListKind, word: &str) -> Option<Self> {
+        Self::of(kind).iter().copied().find(|state| state.as_str() == word)
     }
 }
 
-/// The milestone of the issues that a filter selects.
+/// The milestone that a filter selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MilestoneFilter {
     /// `no:milestone`.
@@ -71,10 +89,10 @@ pub enum MilestoneFilter {
     Title(String),
 }
 
-/// The assignee or the author of the issues that a filter selects.
+/// The assignee or the author that a filter selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PersonFilter {
-    /// `no:assignee`. An issue always has an author.
+    /// `no:assignee`. There always is an author.
     Missing,
     /// `@me`, the viewer.
     Viewer,
@@ -91,9 +109,9 @@ pub enum DueFilter {
     After(NaiveDate),
 }
 
-/// The order of a list of issues.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IssueOrder {
+pub enum ListOrder {
     #[default]
     LastUpdated,
     LeastRecentlyUpdated,
@@ -101,7 +119,7 @@ pub enum IssueOrder {
     Oldest,
 }
 
-impl IssueOrder {
+impl ListOrder {
     /// Returns the value of `sort:`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -121,7 +139,7 @@ impl IssueOrder {
 /// A parsed filter, with messages about the words that have no meaning: the first ten of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParsedQuery {
-    pub query: IssueQuery,
+    pub query: ListQuery,
     pub problems: Vec<String>,
 }
 
@@ -143,9 +161,9 @@ fn unknown_key(word: &str) -> Option<&str> {
     (is_filter && split_key(word).is_none()).then_some(key)
 }
 
-impl IssueQuery {
+impl ListQuery {
     /// Parses a line. A word that is not understood is reported and left out; the others still apply.
-    pub fn parse(line: &str) -> ParsedQuery {
+    pub fn parse(kind: ListKind, line: &str) -> ParsedQuery {
         let mut parsed = ParsedQuery::default();
         for word in words::split(line) {
             let (known, unknown) = match word.is_quoted {
@@ -160,7 +178,7 @@ impl IssueQuery {
                 continue;
             }
             let result = match known {
-                Some((key, value)) => parsed.query.set(key, value),
+                Some((key, value)) => parsed.query.set(kind, key, value),
                 None if word.text.is_empty() => Ok(()),
                 None => push_value(&mut parsed.query.text, &word.text),
             };
@@ -173,9 +191,16 @@ impl IssueQuery {
         parsed
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+    fn set(&mut self, kind: ListKind, key: &str, value: &str) -> Result<(), &'static str> {
         match key {
-            "is:" => self.state = StateFilter::from_str_opt(value).ok_or("the states are open, closed and all")?,
+            "is:" => {
+                self.state = StateFilter::from_str_opt(kind, value).ok_or(match kind {
+                    ListKind::Issues => "the states are open, closed and all",
+                    ListKind::MergeRequests => "the states are open, merged, closed and all",
+                })?;
+            }
+            "due:" if kind == ListKind::MergeRequests => return Err(NO_DUE_DATES),
+            "no:" if kind == ListKind::MergeRequests && value == "due" => return Err(NO_DUE_DATES),
             "label:" => push_value(&mut self.labels, value)?,
             "-label:" => push_value(&mut self.excluded_labels, value)?,
             "milestone:" => self.milestone = Some(MilestoneFilter::Title(value.to_owned())),
@@ -190,24 +215,27 @@ impl IssueQuery {
             },
             "due:" => self.due = Some(parse_due(value).ok_or("a date looks like <2026-12-01")?),
             _ => {
-                self.order = IssueOrder::from_str_opt(value)
+                self.order = ListOrder::from_str_opt(value)
                     .ok_or("the orders are updated, updated-asc, created and created-asc")?;
             }
         }
         Ok(())
     }
 
-    /// Returns the label that an issue must have, if there is exactly one.
+    /// Returns the label that must be present, if there is exactly one.
     pub fn single_label(&self) -> Option<&str> {
         if let [title] = self.labels.as_slice() { Some(title.as_str()) } else { None }
     }
 
-    /// Returns whether the filter leaves out issues for another reason than their state.
+    /// Returns whether the filter leaves out anything for another reason than its state.
     pub fn is_filtered(&self) -> bool {
-        let rest = Self { state: StateFilter::default(), order: IssueOrder::default(), ..self.clone() };
+        let rest = Self { state: StateFilter::default(), order: ListOrder::default(), ..self.clone() };
         rest != Self::default()
     }
 }
+
+/// Why a filter of merge requests by due date is ignored.
+const NO_DUE_DATES: &str = "merge requests have no due date";
 
 fn push_value(values: &mut Vec<String>, value: &str) -> Result<(), &'static str> {
     if values.iter().any(|known| known == value) {
@@ -239,7 +267,7 @@ fn parse_due(value: &str) -> Option<DueFilter> {
     }
 }
 
-impl fmt::Display for IssueQuery {
+impl fmt::Display for ListQuery {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = vec![format!("is:{}", self.state.as_str())];
         parts.extend(self.labels.iter().map(|title| format!("label:{}", quote_if_needed(title))));
@@ -264,7 +292,7 @@ impl fmt::Display for IssueQuery {
             DueFilter::On(date) => format!("due:{date}"),
             DueFilter::After(date) => format!("due:>{date}"),
         }));
-        if self.order != IssueOrder::default() {
+        if self.order != ListOrder::default() {
             parts.push(format!("sort:{}", self.order.as_str()));
         }
         let text = self.text.iter().map(|word| match split_key(word).is_some() || unknown_key(word).is_some() {

@@ -129,11 +129,32 @@ pub async fn find(
     id: MergeRequestId,
     viewer: Option<UserId>,
 ) -> Result<Option<MergeRequest>> {
+    find_by(connection, project, "mr.id", id.get(), viewer).await
+}
+
+/// Finds a merge request by its number in the target project.
+pub async fn find_by_iid(
+    connection: &mut Connection,
+    project: ProjectId,
+    iid: i64,
+    viewer: Option<UserId>,
+) -> Result<Option<MergeRequest>> {
+    find_by(connection, project, "mr.iid", iid, viewer).await
+}
+
+async fn find_by(
+    connection: &mut Connection,
+    project: ProjectId,
+    column: &'static str,
+    number: i64,
+    viewer: Option<UserId>,
+) -> Result<Option<MergeRequest>> {
     let mut query = QueryBuilder::new("select mr.description, ");
     query.push(COLUMNS).push(" from (values (").push_bind(viewer.map(UserId::get));
     query.push("::bigint)) viewer (id) cross join merge_requests mr");
     push_joins(&mut query);
-    query.push("where mr.project_id = ").push_bind(project.get()).push(" and mr.id = ").push_bind(id.get());
+    query.push("where mr.project_id = ").push_bind(project.get());
+    query.push(" and ").push(column).push(" = ").push_bind(number);
     let found = query.build_query_as().fetch_optional(&mut *connection).await?;
     let Some(mut request) = found else { return Ok(None) };
     load_associations(connection, std::slice::from_mut(&mut request)).await?;
@@ -352,37 +373,6 @@ pub async fn adjust_counters(connection: &mut Connection, id: MergeRequestId, de
          where mr.id = $1 and mr.state in (1, 3) and l.id = x.label_id",
         id.get(),
         delta as i32,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-pub async fn set_subscribed(
-    connection: &mut Connection,
-    id: MergeRequestId,
-    user: UserId,
-    is_subscribed: bool,
-) -> Result<()> {
-    sqlx::query!(
-        "insert into merge_request_subscriptions (merge_request_id, user_id, subscribed) values ($1, $2, $3)
-         on conflict (merge_request_id, user_id) do update set subscribed = $3",
-        id.get(),
-        user.get(),
-        is_subscribed,
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
-/// Subscribes a user who has neither subscribed nor unsubscribed.
-pub async fn subscribe_by_default(connection: &mut Connection, id: MergeRequestId, user: UserId) -> Result<()> {
-    sqlx::query!(
-        "insert into merge_request_subscriptions (merge_request_id, user_id, subscribed) values ($1, $2, true)
-         on conflict do nothing",
-        id.get(),
-        user.get(),
     )
     .execute(connection)
     .await?;

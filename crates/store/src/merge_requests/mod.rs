@@ -7,5 +7,6 @@ pub mod list;
 pub mod merge_request;
 pub mod open;
 pub mod pipeline;
+pub mod subscription;
 pub mod version;
 pub mod waiting;

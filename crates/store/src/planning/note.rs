@@ -259,19 +259,28 @@ pub async fn list_participants(
     list.fetch(&mut *database.connection().await?, page).await
 }
 
-/// Returns how many notes precede this one in its list, at most [`MAX_COUNTED_TOTAL`].
+/// Returns how many notes of a kind precede this one in its list, at most [`MAX_COUNTED_TOTAL`].
 pub async fn count_before(
     connection: &mut Connection,
     target: NoteTarget,
+    kind: NoteKind,
     id: NoteId,
     confidential_access: ConfidentialAccess,
 ) -> Result<i64> {
     let mut query = QueryBuilder::new("select count(*) from (select from notes nt where ");
     target.push_condition(&mut query);
     query.push(" and nt.id < ").push_bind(id.get());
+    NoteSelection { kind, ..NoteSelection::default() }.push_condition(&mut query);
     push_visible(&mut query, confidential_access);
     query.push(" limit ").push(MAX_COUNTED_TOTAL).push(") counted");
     Ok(query.build_query_scalar().fetch_one(connection).await?)
+}
+
+/// Finds the first note of a discussion.
+pub async fn find_first_of_discussion(connection: &mut Connection, id: DiscussionId) -> Result<Option<NoteId>> {
+    const QUERY: &str = "select min(id) from notes where discussion_id = $1";
+    let found: Option<i64> = sqlx::query_scalar(QUERY).bind(id.get()).fetch_one(connection).await?;
+    Ok(found.map(Into::into))
 }
 
 /// Inserts a note of a user and increments the count of notes of its target.

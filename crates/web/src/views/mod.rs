@@ -8,6 +8,7 @@ pub mod activity;
 pub mod ci;
 pub mod errors;
 pub mod form;
+pub mod merge_requests;
 pub mod namespaces;
 pub mod pages;
 pub mod person;

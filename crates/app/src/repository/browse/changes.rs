@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::stream::BoxStream;
 pub use holdfast_git::diff::{ChangedLines, DiffListing, FileSelection, ListedFile};
 use holdfast_git::diff::{Diff, FileDiff, TextLimit};
-use holdfast_git::{Error as GitError, ObjectId};
+use holdfast_git::{Error as GitError, ObjectId, SHA1};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
 use crate::repository::bounded_stream::{StreamSender, bounded_stream, client_disconnected};
 use crate::repository::fetch_slot::FetchSlot;
+use crate::repository::open_repository::OpenRepository;
 use crate::{App, Error, Result};
 
 /// The changes between two commits.
@@ -65,6 +66,18 @@ pub(in crate::repository) fn explain_timeout(error: GitError, message: &'static 
         GitError::TimedOut { .. } => Error::TemporarilyUnavailable(message),
         other => other.into(),
     }
+}
+
+/// Compares two commits of a repository. Without the first one, all files of the second are new.
+pub(crate) async fn show(
+    app: &App,
+    repository: &OpenRepository,
+    old: Option<ObjectId>,
+    new: ObjectId,
+    selection: FileSelection,
+) -> Result<Changes> {
+    let slot = FetchSlot::acquire(app, repository).await?;
+    start(app, slot, old.unwrap_or(ObjectId::empty_tree(SHA1)), new, selection).await
 }
 
 /// Starts to compare two commits or trees. Returns when the files are known.

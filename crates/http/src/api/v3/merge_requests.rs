@@ -257,6 +257,7 @@ params! {
 async fn accept(context: RequestContext, params: AcceptParams) -> ApiResult<Body<MergeRequestBody>> {
     let input = AcceptMergeRequest {
         sha: params.sha,
+        target_branch: None,
         message: params.merge_commit_message,
         removes_source_branch: params.should_remove_source_branch,
         waits_for_build: params.merge_when_build_succeeds.unwrap_or_default(),

@@ -338,6 +338,7 @@ params! {
 
 async fn accept(context: RequestContext, params: AcceptParams) -> ApiResult<Body<MergeRequestFull>> {
     let input = AcceptMergeRequest {
+        target_branch: None,
         sha: params.sha,
         message: params.merge_commit_message,
         removes_source_branch: params.should_remove_source_branch,

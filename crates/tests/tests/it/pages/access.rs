@@ -56,9 +56,21 @@ const DEVIATIONS: &[(&str, &str, &str, Outcome)] = &[
     ("POST", "/groups/new", "external", Outcome::Forbidden),
 ];
 
-/// Pages and actions about the issue and the note of the fixture, which the owner wrote: other roles need this
+const RESOLVE: &str = "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/resolve";
+const UNRESOLVE: &str = "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/unresolve";
+
+/// Pages and actions about the issue, the merge request and the notes of the fixture, which the owner wrote: other roles need this
 /// permission, while the declared access is that of authors.
 const AUTHORED: &[(&str, &str, ProjectAction)] = &[
+    ("GET", "/:namespace/:project/merge_requests/:iid/edit", ProjectAction::ManageMergeRequests),
+    ("POST", "/:namespace/:project/merge_requests/:iid", ProjectAction::ManageMergeRequests),
+    ("POST", "/:namespace/:project/merge_requests/:iid/close", ProjectAction::ManageMergeRequests),
+    ("POST", "/:namespace/:project/merge_requests/:iid/reopen", ProjectAction::ManageMergeRequests),
+    ("POST", RESOLVE, ProjectAction::ManageMergeRequests),
+    ("POST", UNRESOLVE, ProjectAction::ManageMergeRequests),
+    ("GET", "/:namespace/:project/merge_requests/:iid/notes/:note_id", ProjectAction::ModerateNotes),
+    ("POST", "/:namespace/:project/merge_requests/:iid/notes/:note_id", ProjectAction::ModerateNotes),
+    ("POST", "/:namespace/:project/merge_requests/:iid/notes/:note_id/delete", ProjectAction::ModerateNotes),
     ("GET", "/:namespace/:project/issues/:iid/edit", ProjectAction::ManageIssues),
     ("POST", "/:namespace/:project/issues/:iid", ProjectAction::ManageIssues),
     ("POST", "/:namespace/:project/issues/:iid/close", ProjectAction::ManageIssues),

@@ -28,7 +28,9 @@ async fn load(browser: &Browser, path: &str) -> (Vec<u8>, String) {
 }
 
 fn is_content_page(path: &str) -> bool {
-    ["/blob/", "/blame/", "/commit/", "/compare/", "/range_diff/", "/builds/"].iter().any(|part| path.contains(part))
+    ["/blob/", "/blame/", "/commit/", "/compare/", "/range_diff", "/changes", "/builds/"]
+        .iter()
+        .any(|part| path.contains(part))
 }
 
 /// Returns the addresses that a browser loads with a page.

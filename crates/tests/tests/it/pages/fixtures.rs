@@ -14,7 +14,7 @@ pub const ROLES: [&str; 9] =
 const CI_FILE: &str = "first: {script: make}\n";
 
 /// A server with one group of each visibility, `private-team`, `internal-team` and `public-team`. Each has a project
-/// `tide` with the same visibility, with code, a tag, an issue, a label and a pipeline.
+/// `tide` with the same visibility, with code, a tag, an issue, a label, a pipeline, and a merge request with two versions.
 pub struct PageFixture {
     pub server: Server,
     pub owner: Client,
@@ -85,6 +85,10 @@ impl FixtureProject {
         let url = server.git_url(owner, &format!("{group}/tide"));
         tree.push(&url, &["main", "v1", "main:topic", &format!("main~1:refs/heads/{DELETED_BRANCH}")]).await.ok();
         tree.push(&url, &[&format!(":{DELETED_BRANCH}")]).await.ok();
+        tree.git(["checkout", "-q", "-b", "proposal"]).await.ok();
+        tree.commit("src/main.rs", b"fn main() { rise() }\n", "Rise").await;
+        tree.push(&url, &["proposal"]).await.ok();
+        tree.commit("src/tide.rs", b"fn rise() {}\n", "Add the tide").await;
         server.run_jobs().await;
         // The contributors are counted when they are listed for the first time.
         let counted = owner.get(&format!("/projects/{id}/repository/contributors")).await;
@@ -98,6 +102,21 @@ impl FixtureProject {
         project.issue = project.post(owner, "/issues", &form).await;
         let note = format!("/issues/{}/notes", project.issue);
         let note = project.post(owner, &note, &[("body", "I see it.")]).await;
+        let form =
+            [("title", "Let it rise"), ("source_branch", "proposal"), ("target_branch", "main"), ("labels", "bug")];
+        let request = project.post(owner, "/merge_requests", &form).await;
+        let request = format!("/merge_requests/{request}");
+        let form = [("body", "Why?"), ("path", "src/main.rs"), ("line", "1"), ("side", "new")];
+        let discussion = project.post(owner, &format!("{request}/discussions"), &form).await;
+        let request_note = project.post(owner, &format!("{request}/notes"), &[("body", "I agree.")]).await;
+        // A second version.
+        tree.push(&url, &["proposal"]).await.ok();
+        server.run_jobs().await;
+        // The files of versions are counted, and the lines of discussions found, when they are read for the first time.
+        for list in ["versions", "discussions"] {
+            let read = owner.get(&format!("/projects/{id}{request}/{list}")).await;
+            assert_eq!(read.status, 200, "{list}: {}", read.text);
+        }
         let board = project.first_id(owner, "/boards").await;
         let form = [("label_id", &*label.to_string())];
         let list = project.post(owner, &format!("/boards/{board}/lists"), &form).await;
@@ -106,6 +125,8 @@ impl FixtureProject {
         project.ids = vec![
             ("labels", label),
             ("notes", note),
+            ("discussions", discussion),
+            ("request notes", request_note),
             ("lists", list),
             ("hooks", hook),
             ("pipelines", pipeline),
@@ -142,11 +163,9 @@ impl FixtureProject {
                 (":project", _) => "tide".into(),
                 (":secret", "uploads") => self.upload.clone(),
                 (":file", _) => "a.txt".into(),
-                (_, "issues" | "milestones") => "1".into(),
-                (_, segment) if self.ids.iter().any(|(name, _)| *name == segment) => {
-                    let found = self.ids.iter().find(|(name, _)| *name == segment);
-                    found.expect("the segment was found").1.to_string()
-                }
+                (_, "issues" | "milestones" | "merge_requests") => "1".into(),
+                (_, "notes") if path.contains("/merge_requests/") => self.record("request notes"),
+                (_, segment) if self.ids.iter().any(|(name, _)| *name == segment) => self.record(segment),
                 (_, "browse" | "file") => "out/a.txt".into(),
                 (_, "commit") => self.commit.clone(),
                 (_, "blob" | "raw" | "blame") => "main/README.md".into(),
@@ -163,6 +182,13 @@ impl FixtureProject {
             previous = part;
         }
         address
+    }
+}
+
+impl FixtureProject {
+    /// Returns the id of a record in an address.
+    fn record(&self, name: &str) -> String {
+        self.ids.iter().find(|(known, _)| *known == name).expect("the fixture has this record").1.to_string()
     }
 }
 

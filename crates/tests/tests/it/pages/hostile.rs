@@ -280,3 +280,45 @@ async fn websites_of_users_run_no_scripts() {
         assert_eq!(links, expected, "{website}");
     }
 }
+
+/// Stored XSS by merge requests: titles, branches, files, labels, notes and commits.
+#[tokio::test]
+async fn texts_of_merge_requests_are_escaped() {
+    let server = Server::start().await;
+    let (_, ada) = server.user("ada").await;
+    let project = server.project(&ada, "p", 20).await;
+    server.push_first(&ada, "ada/p").await;
+    let (_, tree) = WorkTree::clone(&server.git_url(&ada, "ada/p"), &[]).await;
+    tree.git(["checkout", "-q", "-b", "topic"]).await.ok();
+    tree.commit("\"><img src=x onerror=alert(1)>.txt", b"a\n", SCRIPTS[1]).await;
+    tree.push(&server.git_url(&ada, "ada/p"), &["topic"]).await.ok();
+    server.run_jobs().await;
+    let post = async |path: &str, form: &[(&str, &str)]| {
+        let response = ada.post(&format!("/projects/{project}{path}"), form).await;
+        assert!(matches!(response.status, 200 | 201), "{}", response.text);
+        response.body["id"].as_i64().unwrap()
+    };
+    let form = [("title", "t"), ("source_branch", "topic"), ("target_branch", "main"), ("labels", "bug")];
+    let request = post("/merge_requests", &form).await;
+    post(&format!("/merge_requests/{request}/notes"), &[("body", "b")]).await;
+    post(&format!("/merge_requests/{request}/discussions"), &[("body", "b")]).await;
+    let browser = server.sign_in("ada").await;
+    for text in SCRIPTS.into_iter().chain([BIDI]) {
+        for statement in [
+            "update merge_requests set title = $1, description = $1, source_branch = $1",
+            "update notes set body = $1",
+            "update labels set title = $1, description = $1",
+            "update users set name = $1 where username = 'ada'",
+        ] {
+            sqlx::query(statement).bind(text).execute(&mut server.database().await).await.unwrap();
+        }
+        for path in ["", "/1", "/1/commits", "/1/changes", "/1/versions", "/1/edit", "/new?source=topic&target=main"] {
+            let page = browser.get(&format!("/ada/p/merge_requests{path}")).await;
+            let case = format!("{path}: {text}");
+            assert_eq!(page.status, 200, "{case}");
+            assert_no_script(&case, &page);
+            assert_isolated(&case, &page.html());
+            assert!(text == BIDI || !page.text.contains(text), "{case}");
+        }
+    }
+}

@@ -19,6 +19,7 @@ mod issue_lists;
 mod issues;
 mod labels;
 mod markdown;
+mod merge_requests;
 mod pipelines;
 mod project_settings;
 mod queries;

@@ -7,6 +7,9 @@ use super::fixtures::PageFixture;
 
 /// The session, and at most two rounds of statements.
 const MAX_STATEMENTS: usize = 8;
+/// Pages that show what others have on several pages, with their number of statements. The page of a merge request reads
+/// its discussions, and what decides whether it can be merged.
+const EXCEPTIONS: &[(&str, usize)] = &[("/:namespace/:project/merge_requests/:iid", 16)];
 /// How many more statements a page may execute with many rows: what belongs to rows, such as their assignees, is not read
 /// if no row has it. A statement for each row would be many more.
 const MAX_ADDED_STATEMENTS: usize = 2;
@@ -92,7 +95,8 @@ async fn pages_execute_few_statements_however_many_rows_they_show() {
     let with_many_rows = statements_of_pages(&fixture, &browser, &mut log).await;
     let mut wrong = Vec::new();
     for ((path, few), (_, many)) in with_few_rows.iter().zip(&with_many_rows) {
-        if few.len().max(many.len()) > MAX_STATEMENTS {
+        let exception = EXCEPTIONS.iter().find(|(page, _)| page == path);
+        if few.len().max(many.len()) > exception.map_or(MAX_STATEMENTS, |(_, max)| *max) {
             wrong.push(format!("{path} executes {} statements:\n  {}", many.len(), many.join("\n  ")));
         }
         if many.len() > few.len() + MAX_ADDED_STATEMENTS {

@@ -1,14 +1,15 @@
 //! Issues.
 
 mod board;
-mod issue;
+pub mod issue;
 mod issue_action;
 mod issue_bulk;
-mod issue_form;
+pub mod issue_form;
 mod issue_list;
 mod label;
+pub mod list_filter;
 mod milestone;
-mod note;
+pub mod note;
 mod preview;
 mod refusal;
 

@@ -41,7 +41,7 @@ pub fn declare(pages: &mut Pages) {
 }
 
 choice! {
-    enum Transition { Close = "close", Reopen = "reopen" }
+    pub enum Transition { Close = "close", Reopen = "reopen" }
 }
 
 params! {
@@ -73,7 +73,7 @@ async fn create(context: RequestContext, params: CreateNote) -> PageResult {
     }
 }
 
-const fn event(transition: Transition) -> StateEvent {
+pub const fn event(transition: Transition) -> StateEvent {
     match transition {
         Transition::Close => StateEvent::Close,
         Transition::Reopen => StateEvent::Reopen,

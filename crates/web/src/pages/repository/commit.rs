@@ -45,7 +45,7 @@ async fn show(context: RequestContext, CommitParams { project, sha, diff }: Comm
     let address = DiffAddress {
         path: links.commit(&id),
         layout: diff.layout(),
-        update: diff.update.filter(|_| !found.is_reachable),
+        parameters: DiffAddress::of_update(diff.update.filter(|_| !found.is_reachable)),
         links,
         revision: found.is_reachable.then_some(id),
     };

@@ -83,7 +83,7 @@ async fn show(context: RequestContext, CompareParams { address, diff }: CompareP
             let address = DiffAddress {
                 path: links.compare(&revisions.from, operator, &revisions.to),
                 layout: diff.layout(),
-                update: diff.update,
+                parameters: DiffAddress::of_update(diff.update),
                 links,
                 revision: comparison.is_reachable.then(|| comparison.to.to_string()),
             };

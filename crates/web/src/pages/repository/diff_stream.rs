@@ -51,7 +51,7 @@ mod tests {
         let address = DiffAddress {
             path: "/a/b/commit/1".into(),
             layout: DiffLayout::Unified,
-            update: None,
+            parameters: Vec::new(),
             links: ProjectLinks::new("a/b"),
             revision: None,
         };

@@ -1,4 +1,4 @@
-//! The form of a comment on an issue, and the form that edits one.
+//! The form of a comment, and the form that edits one.
 
 use askama::Template;
 use holdfast_app::planning::note_form::EditableNote;
@@ -32,12 +32,16 @@ impl CommentForm {
 #[template(path = "planning/note_form.html")]
 pub struct NoteFormPage {
     pub layout: Layout,
-    pub iid: i64,
+    /// The issue or merge request, such as `#7`.
+    pub reference: String,
     pub action: String,
-    pub issue_url: String,
-    /// The address of the note on the page of its issue.
+    /// The address of the issue or merge request.
+    pub target_url: String,
+    /// The address of the note on that page.
     pub note_url: String,
     pub preview_url: String,
+    /// Whether the text may contain quick actions.
+    pub has_actions: bool,
     pub comment: CommentForm,
 }
 
@@ -54,11 +58,12 @@ pub fn note_form_page(
     layout.title = format!("Edit a comment · #{} · {}", issue.iid, project.full_path());
     NoteFormPage {
         layout,
-        iid: issue.iid,
+        reference: format!("#{}", issue.iid),
         action: links.issue_note_form(issue.iid, note.id),
-        issue_url: links.issue(issue.iid),
+        target_url: links.issue(issue.iid),
         note_url: links.issue_note(issue.iid, note.id),
         preview_url: links.preview(),
+        has_actions: true,
         comment,
     }
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use holdfast_app::planning::issue::Issue;
-use holdfast_app::planning::issue_form::{IssueFields, IssueForm};
+use holdfast_app::planning::issue_form::{FormChoices, IssueFields, IssueForm};
 use holdfast_app::planning::label::Label;
 use holdfast_domain::Violations;
 
@@ -42,7 +42,7 @@ pub enum Confidentiality {
     Fixed,
 }
 
-/// The fields that only viewers who manage issues may set.
+/// The fields that only viewers who manage issues or merge requests may set.
 #[derive(Clone, Debug)]
 pub struct ManagedFields {
     pub labels: Vec<LabelBox>,
@@ -52,6 +52,50 @@ pub struct ManagedFields {
     pub milestone: FormField,
     /// The titles of the milestones that are offered.
     pub milestones: Vec<String>,
+}
+
+/// What was entered in the fields for viewers who manage issues or merge requests.
+#[derive(Clone, Copy, Debug)]
+pub struct EnteredFields<'a> {
+    pub labels: &'a [String],
+    pub assignee: &'a str,
+    pub milestone: &'a str,
+}
+
+impl ManagedFields {
+    pub fn new(choices: &FormChoices, entered: &EnteredFields<'_>, violations: &Violations) -> Self {
+        // The use case names some fields as the API does.
+        let field = |name, key, label, value: &str| {
+            let error = FormField::new(key, label, "").with_violations(violations).error;
+            FormField { error, ..FormField::new(name, label, value) }
+        };
+        let EnteredFields { labels, assignee, milestone } = *entered;
+        let is_offered = |title: &&String| choices.labels.iter().any(|label| label.title == **title);
+        let others: Vec<&str> = labels.iter().filter(|title| !is_offered(title)).map(String::as_str).collect();
+        let label = |label: &Label| LabelBox {
+            title: label.title.clone(),
+            color: label.color.clone(),
+            is_checked: labels.contains(&label.title),
+        };
+        let mut milestones: Vec<String> = choices.milestones.iter().map(|milestone| milestone.title.clone()).collect();
+        // The milestone may be closed, or not among the first.
+        if !milestone.is_empty() && !milestones.iter().any(|title| title == milestone) {
+            milestones.insert(0, milestone.to_owned());
+        }
+        Self {
+            labels: choices.labels.iter().map(label).collect(),
+            other_labels: field("other_labels", "labels", "Other labels", &others.join(", ")),
+            assignee: field("assignee", "assignee_id", "Assignee", assignee),
+            people: people(&choices.people),
+            milestone: field("milestone", "milestone_id", "Milestone", milestone),
+            milestones,
+        }
+    }
+
+    /// Returns the fields, in their order on the page.
+    pub const fn fields(&self) -> [&FormField; 3] {
+        [&self.other_labels, &self.assignee, &self.milestone]
+    }
 }
 
 /// A label that can be chosen.
@@ -94,39 +138,17 @@ pub fn issue_form_page(layout: Layout, abilities: Abilities, input: IssueFormInp
         Some(issue) => format!("Edit #{} · {}", issue.iid, project.full_path()),
         None => format!("New issue · {}", project.full_path()),
     };
-    // The use case names some fields as the API does.
-    let field = |name, key, label, value: &str| {
-        let error = FormField::new(key, label, "").with_violations(violations).error;
-        FormField { error, ..FormField::new(name, label, value) }
-    };
-    let title = field("title", "title", "Title", &fields.title);
-    let description = field("description", "description", "Description", &fields.description);
-    let due_date = field("due_date", "due_date", "Due date", &fields.due_date);
+    let field = |name, label, value: &str| FormField::new(name, label, value).with_violations(violations);
+    let title = field("title", "Title", &fields.title);
+    let description = field("description", "Description", &fields.description);
+    let due_date = field("due_date", "Due date", &fields.due_date);
     let managed = abilities.can_manage_issues.then(|| {
-        let is_offered = |title: &&String| choices.labels.iter().any(|label| label.title == **title);
-        let others: Vec<&str> = fields.labels.iter().filter(|title| !is_offered(title)).map(String::as_str).collect();
-        let label = |label: &Label| LabelBox {
-            title: label.title.clone(),
-            color: label.color.clone(),
-            is_checked: fields.labels.contains(&label.title),
-        };
-        let mut milestones: Vec<String> = choices.milestones.iter().map(|milestone| milestone.title.clone()).collect();
-        // The milestone of the issue may be closed, or not among the first.
-        if !fields.milestone.is_empty() && !milestones.contains(&fields.milestone) {
-            milestones.insert(0, fields.milestone.clone());
-        }
-        ManagedFields {
-            labels: choices.labels.iter().map(label).collect(),
-            other_labels: field("other_labels", "labels", "Other labels", &others.join(", ")),
-            assignee: field("assignee", "assignee_id", "Assignee", &fields.assignee),
-            people: people(&choices.people),
-            milestone: field("milestone", "milestone_id", "Milestone", &fields.milestone),
-            milestones,
-        }
+        let IssueFields { labels, assignee, milestone, .. } = fields;
+        ManagedFields::new(choices, &EnteredFields { labels, assignee, milestone }, violations)
     });
     let mut shown = vec![&title, &description];
     if let Some(managed) = &managed {
-        shown.extend([&managed.other_labels, &managed.assignee, &managed.milestone]);
+        shown.extend(managed.fields());
     }
     shown.push(&due_date);
     let errors = form::errors(shown);

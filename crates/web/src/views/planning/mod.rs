@@ -10,6 +10,7 @@ pub mod issue_list;
 pub mod label;
 pub mod label_form;
 pub mod label_list;
+pub mod list_filter;
 pub mod milestone;
 pub mod milestone_form;
 pub mod milestone_list;

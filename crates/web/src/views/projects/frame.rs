@@ -12,6 +12,7 @@ use crate::views::{ProjectLinks, links};
 pub enum ProjectTab {
     Code,
     Issues,
+    MergeRequests,
     Board,
     Pipelines,
     RefLog,
@@ -31,6 +32,12 @@ pub fn project_frame(mut layout: Layout, project: &Project, abilities: Abilities
     if abilities.can_read_issues {
         let count = Some(i64::from(project.open_issues(false))).filter(|count| *count > 0);
         layout.tabs.push(tab(ProjectTab::Issues, "Issues", project_links.issues(), count));
+    }
+    if abilities.can_read_merge_requests {
+        let label = "Merge requests";
+        layout.tabs.push(tab(ProjectTab::MergeRequests, label, project_links.merge_requests(), None));
+    }
+    if abilities.can_read_issues {
         layout.tabs.push(tab(ProjectTab::Board, "Board", project_links.board(), None));
     }
     if abilities.can_read_builds {

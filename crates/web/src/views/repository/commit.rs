@@ -83,7 +83,7 @@ pub fn commit_page(
         first.map(|(name, address)| TextLink { text: name.clone(), url: links.tree(address, "") }).collect::<Vec<_>>()
     };
     let (branches, tags) = (ref_links(&refs.branches), ref_links(&refs.tags));
-    let update = address.update.map(|generation| format!("?update={generation}")).unwrap_or_default();
+    let update = address.query();
     CommitPage {
         layout,
         title: title(&commit.message).to_owned(),

@@ -76,7 +76,7 @@ pub fn comparison_view(
         ComparisonBase::First => ("..", "..."),
     };
     let links = &address.links;
-    let update = address.update.map(|generation| format!("?update={generation}")).unwrap_or_default();
+    let update = address.query();
     ComparisonView {
         swap_url: format!("{}{update}", links.compare(to, operator, from)),
         is_direct: *base == ComparisonBase::First,

@@ -24,8 +24,8 @@ pub enum DiffLayout {
 pub struct DiffAddress {
     pub path: String,
     pub layout: DiffLayout,
-    /// The generation of the ref update whose values are shown, even if no ref reaches them.
-    pub update: Option<i64>,
+    /// Further parameters of the page, by name.
+    pub parameters: Vec<(&'static str, String)>,
     pub links: ProjectLinks,
     /// The id of the commit after the change, if a ref reaches it.
     pub revision: Option<String>,
@@ -34,9 +34,20 @@ pub struct DiffAddress {
 impl DiffAddress {
     fn url(&self, layout: DiffLayout, file: &str, after: &str) -> String {
         let view = if layout == DiffLayout::Split { "split" } else { "" };
-        let update = self.update.map(|generation| generation.to_string()).unwrap_or_default();
-        let query = links::query(&[("view", view), ("file", file), ("after", after), ("update", &update)]);
-        format!("{}{query}", self.path)
+        let own = [("view", view), ("file", file), ("after", after)];
+        let others = self.parameters.iter().map(|(name, value)| (*name, value.as_str()));
+        format!("{}{}", self.path, links::query(&own.into_iter().chain(others).collect::<Vec<_>>()))
+    }
+
+    /// Returns the further parameters as a query.
+    pub fn query(&self) -> String {
+        let pairs: Vec<_> = self.parameters.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        links::query(&pairs)
+    }
+
+    /// Returns the parameters of a page about the values of a ref update, which is named by its generation.
+    pub fn of_update(update: Option<i64>) -> Vec<(&'static str, String)> {
+        update.map(|generation| ("update", generation.to_string())).into_iter().collect()
     }
 }
 
@@ -267,7 +278,7 @@ mod tests {
         DiffAddress {
             path: "/a/b/commit/1".into(),
             layout: DiffLayout::Unified,
-            update: None,
+            parameters: Vec::new(),
             links: ProjectLinks::new("a/b"),
             revision: Some("0123".into()),
         }
