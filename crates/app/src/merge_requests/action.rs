@@ -109,7 +109,7 @@ pub async fn comment(
     };
     match change_state(app, actor, &found, event).await {
         Ok(request) => Ok(Comment { request, note, preceding_count, is_state_refused: false }),
-        // The note was saved.
+        // The comment was saved before, so the conflict is reported together with it.
         Err(Error::Conflict(_)) if note.is_some() => {
             Ok(Comment { request: found.request, note, preceding_count, is_state_refused: true })
         }

@@ -117,11 +117,11 @@ pub(super) async fn load(
         return Ok(Vec::new());
     }
     let versions = version::list(&mut *app.database.connection().await?, request).await?;
-    load_on(app, actor, project, &versions, discussions).await
+    load_with_versions(app, actor, project, &versions, discussions).await
 }
 
 /// Like [`load`], for a merge request with these versions, newest first.
-pub(super) async fn load_on(
+pub(super) async fn load_with_versions(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -139,7 +139,7 @@ pub(super) async fn load_on(
             notes_by_discussion.entry(id).or_default().push(note);
         }
     }
-    let mut loaded = load_without_notes_on(app, actor, project, versions, discussions).await?;
+    let mut loaded = load_without_notes_with_versions(app, actor, project, versions, discussions).await?;
     for discussion in &mut loaded {
         discussion.notes = notes_by_discussion.remove(&discussion.discussion.id).unwrap_or_default();
     }
@@ -158,10 +158,10 @@ pub(super) async fn load_without_notes(
         return Ok(Vec::new());
     }
     let versions = version::list(&mut *app.database.connection().await?, request).await?;
-    load_without_notes_on(app, actor, project, &versions, discussions).await
+    load_without_notes_with_versions(app, actor, project, &versions, discussions).await
 }
 
-async fn load_without_notes_on(
+async fn load_without_notes_with_versions(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,

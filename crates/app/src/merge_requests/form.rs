@@ -9,7 +9,7 @@ use holdfast_store::repository::snapshot::RefKind;
 
 use super::changes::MergeRequestChanges;
 use super::merge_request::{self, MergeRequest, can_edit};
-use crate::planning::issue_form::{FormChoices, load_choices, resolve_managed};
+use crate::planning::issue_form::{FormChoices, find_assignee_and_milestone, load_choices};
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::browse::commit::Commit;
 use crate::repository::browse::compare;
@@ -244,7 +244,8 @@ impl RequestFields {
         if access::can(actor, target, ProjectAction::ManageMergeRequests) {
             let mut connection = app.database.connection().await?;
             let names = (self.assignee.as_str(), self.milestone.as_str());
-            let (assignee, milestone) = resolve_managed(&mut connection, actor, target, names, &mut violations).await?;
+            let (assignee, milestone) =
+                find_assignee_and_milestone(&mut connection, actor, target, names, &mut violations).await?;
             (changes.assignee, changes.milestone) = (assignee, milestone);
             changes.labels = Some(self.labels);
         }

@@ -102,7 +102,8 @@ pub struct Overview {
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef, iid: i64, page: PageRequest) -> Result<Overview> {
     let (repository, mut shown) = load(app, actor, project, iid).await?;
     let newest = *shown.newest().ok_or(Error::NotFound(Resource::Record))?;
-    let threads = thread::list_on(app, actor, &shown.project, shown.request.id, &shown.versions, page).await?;
+    let threads =
+        thread::list_with_versions(app, actor, &shown.project, shown.request.id, &shown.versions, page).await?;
     let titles: Vec<&str> = shown.request.labels.iter().map(String::as_str).collect();
     let labels = match titles.is_empty() {
         true => Vec::new(),

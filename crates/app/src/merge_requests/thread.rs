@@ -9,7 +9,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_store::merge_requests::discussion;
 use holdfast_store::planning::note as notes;
 
-use super::discussion::{DiscussionWithNotes, load, load_on, load_without_notes};
+use super::discussion::{DiscussionWithNotes, load, load_with_versions, load_without_notes};
 use super::version::Version;
 use crate::planning::issue_visibility::confidential_access;
 use crate::planning::note::{self, Note, NoteKind, NoteSelection, NoteTarget};
@@ -42,7 +42,7 @@ pub async fn list(
 }
 
 /// Like [`list`], for a merge request with these versions that the actor has been authorized to read.
-pub(super) async fn list_on(
+pub(super) async fn list_with_versions(
     app: &App,
     actor: &Actor,
     project: &Project,
@@ -56,7 +56,7 @@ pub(super) async fn list_on(
     let found = discussion::find_many(&mut *app.database.connection().await?, request, &ids).await?;
     let loaded = match found.is_empty() {
         true => Vec::new(),
-        false => load_on(app, actor, &ProjectRef::Id(project.id), versions, found).await?,
+        false => load_with_versions(app, actor, &ProjectRef::Id(project.id), versions, found).await?,
     };
     Ok(threads(first_notes, loaded))
 }

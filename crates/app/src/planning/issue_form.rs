@@ -161,7 +161,7 @@ pub async fn update(
 
 /// Finds the assignee and the milestone that a form names, and reports those that do not exist. An empty text stands for
 /// none.
-pub(crate) async fn resolve_managed(
+pub(crate) async fn find_assignee_and_milestone(
     connection: &mut Connection,
     actor: &Actor,
     project: &Project,
@@ -215,7 +215,7 @@ impl IssueFields {
             changes.labels = Some(self.labels);
             let names = (self.assignee.as_str(), self.milestone.as_str());
             (changes.assignee, changes.milestone) =
-                resolve_managed(connection, actor, project, names, &mut violations).await?;
+                find_assignee_and_milestone(connection, actor, project, names, &mut violations).await?;
         }
         violations.into_result()?;
         Ok((changes, actions))

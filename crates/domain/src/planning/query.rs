@@ -31,7 +31,7 @@ pub struct ListQuery {
     pub milestone: Option<MilestoneFilter>,
     pub assignee: Option<PersonFilter>,
     pub author: Option<PersonFilter>,
-    /// Only for issues.
+    /// The due date, which only issues have.
     pub due: Option<DueFilter>,
     pub order: ListOrder,
     /// Words that the title must contain, all of them.
@@ -52,7 +52,7 @@ pub enum StateFilter {
     Open,
     /// Only merge requests can be merged.
     Merged,
-    /// Closed, but not merged.
+    /// Closed issues, and merge requests that were closed without a merge.
     Closed,
     All,
 }

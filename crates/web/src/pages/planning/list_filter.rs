@@ -9,7 +9,7 @@ use holdfast_http_core::params::LabelTitles;
 params! {
     /// The choices beside the filter. Each of them changes the words of the filter.
     pub struct PickerParams {
-        /// The value of `is:`.
+        /// A state, as the filter names it after `is:`.
         optional state: String,
         /// Titles of labels, separated by commas.
         optional labels: LabelTitles,

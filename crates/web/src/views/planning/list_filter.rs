@@ -32,6 +32,7 @@ impl ListFilter {
         link: impl Fn(&ListQuery) -> String,
     ) -> Self {
         let state_link = |state: StateFilter| StateLink {
+            state,
             label: state_label(state),
             url: link(&ListQuery { state, ..query.clone() }),
             is_current: state == query.state,
@@ -60,8 +61,7 @@ impl ListFilter {
 
     /// Returns the filter with the number of rows of a state.
     pub fn with_count(mut self, state: StateFilter, count: Option<i64>) -> Self {
-        let label = state_label(state);
-        for link in self.states.iter_mut().filter(|link| link.label == label) {
+        for link in self.states.iter_mut().filter(|link| link.state == state) {
             link.count = count;
         }
         self
@@ -76,6 +76,7 @@ impl ListFilter {
 /// A choice of the state.
 #[derive(Clone, Debug)]
 pub struct StateLink {
+    pub state: StateFilter,
     pub label: &'static str,
     pub url: String,
     pub is_current: bool,
