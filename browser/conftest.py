@@ -56,26 +56,40 @@ def submit_sign_in(page, username="ada", password=content.PASSWORD):
     page.get_by_role("button", name="Sign in").click()
 
 
-def sign_in(page, base_url):
+def sign_in(page, base_url, username="ada"):
     page.goto(base_url + "/sign_in")
-    submit_sign_in(page)
+    submit_sign_in(page, username)
     page.wait_for_url(lambda url: "/sign_in" not in url)
 
 
 @pytest.fixture(scope="session")
 def cookies(chromium, base_url, world):
     """The cookies of each viewer."""
-    with chromium.new_context() as context:
-        sign_in(context.new_page(), base_url)
-        owner = context.cookies()
-    return {"anonymous": [], "owner": owner}
+    found = {"anonymous": []}
+    for viewer, username in (("owner", "ada"), ("administrator", "root2")):
+        with chromium.new_context() as context:
+            sign_in(context.new_page(), base_url, username)
+            found[viewer] = context.cookies()
+    return found
+
+
+#: Where each viewer begins. Administrators see all other pages as owners do.
+START = {"administrator": "/admin"}
 
 
 @pytest.fixture(scope="session")
-def crawled(base_url, cookies):
+def crawled(base_url, cookies, world):
     """The addresses of pages that each viewer finds."""
-    return {viewer: crawl(base_url, {cookie["name"]: cookie["value"] for cookie in jar})
-            for viewer, jar in cookies.items()}
+    # The main project has content of every kind; those of flows have little. Its build with artifacts and its issue
+    # with notes must not be lost among others of their kind.
+    home = "/" + world.project["path_with_namespace"]
+    first = (home, "%s/builds/%s" % (home, world.build_with_artifacts), "%s/issues/%s" % (home, world.issue["iid"]))
+
+    def crawl_as(viewer, jar):
+        secrets = {cookie["name"]: cookie["value"] for cookie in jar}
+        start = START.get(viewer, "/")
+        return crawl(base_url, secrets, start, () if viewer in START else first)
+    return {viewer: crawl_as(viewer, jar) for viewer, jar in cookies.items()}
 
 
 @pytest.fixture(scope="session")

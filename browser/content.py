@@ -41,6 +41,8 @@ fn main() { println!("{}", 1); }
 ```
 """
 
+DEPLOY_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH2vN69p35Yhl7vcQXn2MGk25PezSCgjphznSMPLQ1FP deploy"
+
 # The smallest valid image: one transparent pixel.
 PIXEL = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060"
                       "000000050001a5f645400000000049454e44ae426082")
@@ -89,10 +91,12 @@ def new_repository(directory):
 
 
 def run_pipelines(base_url, project, client):
-    """Lets a runner pass the first build of each pipeline of the project and fail the second."""
+    """Lets a runner pass the first build of each pipeline of the project and fail the second. Returns the id of a build
+    with artifacts."""
     api = "/projects/%s" % project["id"]
     eventually(lambda: len(client.read(api + "/pipelines")) >= 2, "the pipelines of the pushes")
     runner = Runner(base_url, client.read(api)["runners_token"], ["suite"])
+    build_with_artifacts = None
     for _ in range(10):
         job = runner.ask()
         if job is None:
@@ -100,8 +104,10 @@ def run_pipelines(base_url, project, client):
         if job.name == "compile":
             job.upload({"build/tide.txt": b"tide\n", "report.html": b"<p>Report</p>"})
             job.end("success", "compiling\n\x1b[32mdone\x1b[0m\n")
+            build_with_artifacts = job.id
         else:
             job.end("failed", "running 2 tests\n\x1b[31merror: the pump is dry\x1b[0m\n")
+    return build_with_artifacts
 
 
 def propose(author, reviewer, api, local, url):
@@ -132,6 +138,8 @@ def create(base_url, admin):
                           namespace_id=group["id"], builds_enabled=True)
     api = "/projects/%s" % project["id"]
     data(ada.post(api + "/members", user_id=bea.id, access_level=30), *CREATED)
+    # Its deliveries fail: there is no such host.
+    data(ada.post(api + "/hooks", url="http://receiver.invalid/hook", push_events=True), *CREATED)
     with tempfile.TemporaryDirectory() as directory:
         local = new_repository(directory)
         url = repo_url(project, ada.username, ada.token)
@@ -143,7 +151,7 @@ def create(base_url, admin):
         local.push(url, "--all")
         local.push(url, "main:refs/heads/short-lived")
         local.push(url, ":refs/heads/short-lived")
-        run_pipelines(base_url, project, ada)
+        build_with_artifacts = run_pipelines(base_url, project, ada)
         propose(ada, bea, api, local, url)
     data(ada.post(api + "/repository/tags/v1.0/release", description="Notes of the release.\n\n- " + EMOJI), *CREATED)
 
@@ -164,9 +172,15 @@ def create(base_url, admin):
         data(ada.post("%s/boards/%s/lists" % (api, board["id"]), label_id=label["id"]), *CREATED)
     upload = ada.request("POST", api + "/uploads", files={"file": ("notes.txt", b"notes")})
     new_issue(ada, title="With a file", description=data(upload, *CREATED)["markdown"])
-    data(ada.post(api + "/hooks", url="http://receiver.invalid/hook", push_events=True), *CREATED)
+    data(ada.post(api + "/deploy_keys", title="Server " + EMOJI, key=DEPLOY_KEY), *CREATED)
+    data(ada.post("/groups/%s/members" % group["id"], user_id=bea.id, access_level=10), *CREATED)
+    data(admin.post("/hooks", url="http://receiver.invalid/system"), *CREATED)
+    # Sends a test event.
+    data(admin.get("/hooks/%s" % admin.read("/hooks")[0]["id"]), 200)
+    data(admin.put("/users/%s" % new_user(admin, "root2", "Administrator of tests").id, admin=True), 200)
     data(ada.post(api + "/variables", key="DEPTH", value="3"), *CREATED)
     data(ada.post(api + "/triggers"), *CREATED)
     data(ada.post(api + "/star"), *CREATED)
     admin.delete("/users/%s" % gone.id)
-    return types.SimpleNamespace(owner=ada, developer=bea, project=project, issue=first, api=api)
+    return types.SimpleNamespace(owner=ada, developer=bea, project=project, issue=first, api=api,
+                                 build_with_artifacts=build_with_artifacts)

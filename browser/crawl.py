@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import requests
 
 #: How many addresses of one declared page are opened.
-MAX_PER_PAGE = 4
+MAX_PER_PAGE = 10
 
 
 _numbers = itertools.count(1)
@@ -57,13 +57,14 @@ def page_of(pages, address):
     return next((name for name, expression in pages if expression.match(path)), None)
 
 
-def crawl(base_url, cookies):
-    """The addresses and sizes of HTML pages, by declared page, {page: [(address, bytes)]}, and the broken links."""
+def crawl(base_url, cookies, start, first=()):
+    """The addresses and sizes of HTML pages, by declared page, {page: [(address, bytes)]}, and the broken links. Only
+    addresses below `start` are opened, and the pages `first` and what they lead to before others."""
     pages = declared_pages()
     session = requests.Session()
     session.trust_env = False
     session.cookies.update(cookies)
-    found, broken, opened, queue, seen = {}, [], {}, [base_url + "/"], set()
+    found, broken, opened, queue, seen = {}, [], {}, [base_url + path for path in (*first, start)], set()
     while queue:
         address = queue.pop(0)
         page = page_of(pages, address)
@@ -83,7 +84,7 @@ def crawl(base_url, cookies):
             found[page].append((address, len(text)))
         for link in Links(text).found:
             link = urllib.parse.urldefrag(urllib.parse.urljoin(address, link))[0]
-            if link.startswith(base_url + "/") and link not in seen:
+            if link.startswith(base_url + start) and link not in seen:
                 seen.add(link)
                 queue.append(link)
     return found, broken

@@ -223,3 +223,124 @@ def test_new_project(signed_in, base_url, request):
     signed_in.get_by_label("Name", exact=True).fill(name)
     signed_in.get_by_role("button", name="Create project").click()
     expect(signed_in.get_by_role("heading", name="The repository is empty")).to_be_visible()
+
+
+def test_search(signed_in, base_url, world):
+    """Search in titles, and follow the path of a project."""
+    page, search = signed_in, base_url + "/search"
+    project = data(world.owner.post("/projects", name="Search " + unique(), visibility_level=PUBLIC), *CREATED)
+    title = "Barnacles %s" % unique()
+    data(world.owner.post("/projects/%s/issues" % project["id"], title=title), *CREATED)
+    page.goto(search)
+    main = page.get_by_role("main")
+    main.get_by_role("link", name="Issues").click()
+    main.get_by_role("searchbox").fill(title.upper())
+    main.get_by_role("button", name="Search").click()
+    expect(main.get_by_role("link", name=title)).to_be_visible()
+    main.get_by_role("link", name="Projects").click()
+    expect(main.get_by_role("heading", name="No results")).to_be_visible()
+    main.get_by_role("searchbox").fill(project["path_with_namespace"])
+    main.get_by_role("button", name="Search").click()
+    expect(page).to_have_url("%s/%s" % (base_url, project["path_with_namespace"]))
+
+
+def test_todo(signed_in, base_url, world):
+    """Complete a todo from the start page."""
+    page, ada = signed_in, world.owner
+    project = data(ada.post("/projects", name="Todo " + unique(), visibility_level=PUBLIC), *CREATED)
+    title = "Scrape the hull %s" % unique()
+    issue = data(ada.post("/projects/%s/issues" % project["id"], title=title), *CREATED)
+    data(ada.post("/projects/%s/issues/%s/todo" % (project["id"], issue["id"])), *CREATED)
+    page.goto(base_url + "/")
+    row = page.locator("#todos li", has_text=title)
+    row.get_by_role("button", name="Done").click()
+    expect(page.get_by_role("status").first).to_have_text("The todo is done.")
+    expect(page.locator("#todos li", has_text=title)).to_have_count(0)
+    page.goto(base_url + "/dashboard/todos?state=done")
+    expect(page.get_by_role("main").get_by_role("link", name=title)).to_be_visible()
+
+
+def new_project(world, name):
+    """A project with a branch `topic` that is one commit ahead of `main`."""
+    ada = world.owner
+    project = data(ada.post("/projects", name="%s %s" % (name, unique()), visibility_level=PUBLIC), *CREATED)
+    with tempfile.TemporaryDirectory() as directory:
+        local, url = LocalRepo(directory, "main"), repo_url(project, ada.username, ada.token)
+        local.commit({"a.txt": b"one\n"}, "First")
+        local.push(url, "main")
+        local.checkout("topic", create=True)
+        local.commit({"a.txt": b"one\ntwo\n"}, "Add two")
+        local.push(url, "topic")
+    return project
+
+
+def test_review(signed_in, base_url, world):
+    """Comment on a line, add to a review, and submit it."""
+    page = signed_in
+    project = new_project(world, "Review")
+    form = dict(source_branch="topic", target_branch="main", title="Add two")
+    data(world.owner.post("/projects/%s/merge_requests" % project["id"], **form), *CREATED)
+    changes = "%s/%s/merge_requests/1/changes" % (base_url, project["path_with_namespace"])
+    page.goto(changes)
+    page.get_by_role("link", name="Comment on line 2").focus()
+    page.keyboard.press("Enter")
+    page.locator("#comment").get_by_role("textbox").fill("Why *two*?")
+    page.locator("#comment").get_by_role("button", name="Preview").click()
+    expect(page.locator("em", has_text="two")).to_be_visible()
+    page.locator("#comment").get_by_role("button", name="Add to review").click()
+    review = page.get_by_role("region", name="Your review")
+    expect(review).to_contain_text("1 comment, not submitted")
+    review.get_by_label("Summary (optional)").fill("Nearly.")
+    review.get_by_role("button", name="Submit the review").click()
+    expect(page.get_by_text("Nearly.")).to_be_visible()
+    page.get_by_role("link", name="a.txt:2").click()
+    discussion = page.get_by_role("article", name="Discussion")
+    expect(discussion).to_contain_text("Why two?")
+    discussion.get_by_label("Reply").fill("Because.")
+    discussion.get_by_role("button", name="Reply").click()
+    expect(page).to_have_url(re.compile("/changes"))
+    discussion.get_by_role("button", name="Resolve").click()
+    expect(discussion.get_by_text("resolved by")).to_be_visible()
+
+
+def test_edit_file(signed_in, base_url, world):
+    """Edit a file, look at the difference, and propose it on a new branch."""
+    page = signed_in
+    project = new_project(world, "Edit")
+    page.goto("%s/%s/blob/main/a.txt" % (base_url, project["path_with_namespace"]))
+    page.get_by_role("link", name="Edit", exact=True).click()
+    page.get_by_role("textbox", name="Text").fill("one\nthree\n")
+    page.get_by_role("button", name="Preview changes").click()
+    expect(page.locator("tr.add")).to_contain_text("three")
+    page.get_by_role("textbox", name="Branch").fill("three")
+    page.get_by_label("Start a merge request").check()
+    page.get_by_role("button", name="Commit", exact=True).click()
+    expect(page.get_by_role("heading", name="New merge request")).to_be_visible()
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.locator(".head .state", has_text="open")).to_be_visible()
+
+
+def test_settings(signed_in, base_url, world):
+    """Add a member, a hook and a variable, and delete the project."""
+    page = signed_in
+    project = new_project(world, "Settings")
+    settings = "%s/%s/settings" % (base_url, project["path_with_namespace"])
+    page.goto(settings + "/members")
+    page.get_by_label("Username").fill("bea")
+    page.get_by_role("button", name="Add member").click()
+    expect(page.get_by_role("status").first).to_be_visible()
+    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("link", name="New hook").first.click()
+    page.get_by_label("URL").first.fill("http://receiver.invalid/flow")
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_role("status").first).to_be_visible()
+    page.get_by_role("link", name="Variables").click()
+    page.get_by_label("Key").fill("DEPTH")
+    page.get_by_label("Value").fill("3")
+    page.get_by_role("button", name="Create variable").click()
+    expect(page.get_by_role("cell", name="DEPTH", exact=True)).to_be_visible()
+    page.goto(settings + "/delete_project")
+    page.get_by_role("textbox").last.fill(project["path_with_namespace"])
+    page.get_by_role("button", name=re.compile("^Delete")).click()
+    expect(page.get_by_role("status").first).to_be_visible()
+    assert world.owner.get("/projects/%s" % project["id"]).status_code == 404

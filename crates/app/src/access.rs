@@ -99,6 +99,12 @@ pub async fn authorize_group_with_level(
     Ok((group, level))
 }
 
+/// Returns whether the actor may perform an action in a group that it has been authorized to read. `level` is its level in
+/// the group.
+pub fn is_authorized_in_group(actor: &Actor, group: &Group, level: Option<AccessLevel>, action: GroupAction) -> bool {
+    !matches!(actor, Actor::DeployKey(_)) && action.is_allowed(group.visibility, actor.role(), level)
+}
+
 async fn is_member_within(app: &App, connection: &mut Connection, actor: &Actor, group: &Group) -> Result<bool> {
     match actor.user_id() {
         Some(user) => Ok(group::has_project_member(connection, group.id, user, app.today()).await?),

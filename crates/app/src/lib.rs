@@ -16,6 +16,7 @@ pub mod error;
 mod events;
 pub mod gitlab_export;
 pub mod hooks;
+pub mod instance;
 pub mod large_response;
 pub mod live;
 pub mod merge_requests;
@@ -31,6 +32,7 @@ pub mod throttle;
 pub mod worker;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::InstanceUrls;
@@ -54,6 +56,7 @@ use ci::CiSettings;
 use ci::long_poll::LongPollRegistry;
 use encryption::Cipher;
 use hooks::HookSettings;
+use instance::configuration::EffectiveSetting;
 use large_response::LargeResponses;
 use live::LiveRegistry;
 use repository::git_runtime::{GitRuntime, GitSettings};
@@ -118,6 +121,10 @@ pub struct App {
     pub(crate) runner_polls: LongPollRegistry,
     /// What the viewers of pages at this node watch.
     pub live: LiveRegistry,
+    /// Whether this node knows that there is a user. It never becomes false again.
+    pub(crate) has_users: AtomicBool,
+    /// The settings of this node with their sources, for administrators. Secrets are left out.
+    pub(crate) configuration: Vec<EffectiveSetting>,
 }
 
 impl App {
@@ -134,12 +141,19 @@ impl App {
             lint_request_permits: Semaphore::new(MAX_LINT_REQUESTS),
             runner_polls: LongPollRegistry::default(),
             live: LiveRegistry::default(),
+            has_users: AtomicBool::new(false),
+            configuration: Vec::new(),
             large_responses: LargeResponses::default(),
             shutdown: CancellationToken::new(),
             settings,
             clock,
             entropy,
         }
+    }
+
+    /// Returns the application with the settings that administrators see.
+    pub fn with_configuration(self, configuration: Vec<EffectiveSetting>) -> Self {
+        Self { configuration, ..self }
     }
 
     /// Returns a random number from 0 to 1.

@@ -53,6 +53,7 @@ ids! {
     NoteId,
     AwardId,
     DiscussionId,
+    DraftNoteId,
     TodoId,
     MergeRequestId,
     MergeRequestVersionId,

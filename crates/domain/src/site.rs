@@ -4,9 +4,13 @@
 //! The paths begin with a slash and are percent-encoded. [`InstanceUrls::url`](crate::InstanceUrls::url) makes URLs of
 //! them.
 
+mod hooks;
+
 use std::fmt::Display;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, percent_encode, utf8_percent_encode};
+
+pub use hooks::HookLinks;
 
 use crate::planning::ListQuery;
 
@@ -25,9 +29,49 @@ pub fn group(path: &str) -> String {
     format!("/groups/{}", utf8_percent_encode(path, PATH))
 }
 
+/// Returns the path of the runners of the instance.
+pub const fn all_runners() -> &'static str {
+    "/admin/runners"
+}
+
+/// Returns the path of a runner in the administration.
+pub fn runner(id: impl Display) -> String {
+    format!("{}/{id}", all_runners())
+}
+
+/// Returns the path of a page or an action below a group, such as `members`.
+pub fn group_page(path: &str, page: &str) -> String {
+    format!("{}/{page}", group(path))
+}
+
 /// Returns the path of a namespace: the page of a group or of a user.
 pub fn namespace(path: &str, is_group: bool) -> String {
     if is_group { group(path) } else { user(path) }
+}
+
+/// Returns the path of the action that completes a todo of the viewer.
+pub fn complete_todo(id: i64) -> String {
+    format!("/dashboard/todos/{id}/done")
+}
+
+/// Returns the path of the page on which administrators manage a user.
+pub fn admin_user(id: impl Display) -> String {
+    format!("/admin/users/{id}")
+}
+
+/// Returns the path of an action of administrators on a user, such as `block`.
+pub fn admin_user_action(id: impl Display, action: impl Display) -> String {
+    format!("/admin/users/{id}/{action}")
+}
+
+/// Returns the path of the action that requests the maintenance of a project's repository.
+pub fn admin_project_maintenance(id: impl Display) -> String {
+    format!("/admin/projects/{id}/maintain")
+}
+
+/// Returns the path of the action that runs a job again.
+pub fn admin_job_retry(id: impl Display) -> String {
+    format!("/admin/jobs/{id}/retry")
 }
 
 /// Returns a query string for pairs of names and values, or an empty text if all values are empty.
@@ -164,6 +208,26 @@ impl ProjectLinks {
         self.at_revision("blame", revision, path.as_ref())
     }
 
+    /// Returns the path of the form that edits a file of a branch.
+    pub fn edit_file(&self, branch: &str, path: impl AsRef<[u8]>) -> String {
+        self.at_revision("edit", branch, path.as_ref())
+    }
+
+    /// Returns the path of the form that creates a file in a directory of a branch.
+    pub fn new_file(&self, branch: &str, directory: impl AsRef<[u8]>) -> String {
+        self.at_revision("new", branch, directory.as_ref())
+    }
+
+    /// Returns the path of the form that deletes a file of a branch.
+    pub fn delete_file(&self, branch: &str, path: impl AsRef<[u8]>) -> String {
+        self.at_revision("delete", branch, path.as_ref())
+    }
+
+    /// Returns the path of the form that uploads a file into a directory of a branch, or another content of a file.
+    pub fn upload_file(&self, branch: &str, path: impl AsRef<[u8]>) -> String {
+        self.at_revision("upload", branch, path.as_ref())
+    }
+
     pub fn contributors(&self) -> String {
         self.page("contributors")
     }
@@ -199,6 +263,21 @@ impl ProjectLinks {
     /// Returns the path of a page or an action below the settings.
     pub fn settings_page(&self, name: &str) -> String {
         self.record("settings", name)
+    }
+
+    /// Returns the path of the members. They are shown to viewers without other settings, too.
+    pub fn members(&self) -> String {
+        self.settings_page("members")
+    }
+
+    /// Returns the path of the action that requests access to the project.
+    pub fn request_access(&self) -> String {
+        self.page("request_access")
+    }
+
+    /// Returns the path of the action that withdraws a request for access.
+    pub fn withdraw_request(&self) -> String {
+        self.page("withdraw_request")
     }
 
     pub fn issues(&self) -> String {
@@ -284,6 +363,11 @@ impl ProjectLinks {
     /// Returns the path of the form of a note of a merge request.
     pub fn merge_request_note_form(&self, iid: impl Display, note: impl Display) -> String {
         format!("{}/notes/{note}", self.merge_request(iid))
+    }
+
+    /// Returns the path of a comment of the viewer's review of a merge request, which was not submitted.
+    pub fn draft_note(&self, iid: impl Display, draft: impl Display) -> String {
+        format!("{}/review/{draft}", self.merge_request(iid))
     }
 
     /// Returns the path of an action on a discussion of a merge request, such as `notes` or `resolve`.

@@ -15,6 +15,7 @@ pub mod database;
 pub mod error;
 pub mod fault_injection;
 pub mod hooks;
+pub mod instance;
 pub mod live;
 pub mod merge_requests;
 pub mod migrate;

@@ -276,6 +276,12 @@ impl PageForm {
         self
     }
 
+    /// Returns the form as a button with this name and value sends it.
+    pub fn press(mut self, name: &str, value: &str) -> Self {
+        self.fields.push(FormField { name: name.to_owned(), value: value.to_owned(), is_sent: true });
+        self
+    }
+
     #[track_caller]
     fn find_mut(&mut self, name: &str) -> &mut FormField {
         let found = self.fields.iter_mut().find(|field| field.name == name);

@@ -22,6 +22,7 @@ use holdfast_app::accounts::token::{self, CreateToken};
 use holdfast_app::accounts::user::{self, UserChanges};
 use holdfast_app::ci::{CiSettings, retention, stale_builds};
 use holdfast_app::hooks::HookSettings;
+use holdfast_app::instance::configuration::{EffectiveSetting, SettingSource, SettingValue};
 use holdfast_app::repository::git_runtime::{GitSettings, PackLimits};
 use holdfast_app::repository::maintenance::MaintenanceSettings;
 use holdfast_app::{Actor, App, Clock, EncryptionKey, Entropy, Settings};
@@ -161,8 +162,8 @@ impl Server {
         let objects = setup.objects.unwrap_or(objects::Options::Directory(directory.path().to_owned()));
         let mut settings = setup.settings;
         settings.git.cache_directory = cache.path().to_owned();
-        let app =
-            Arc::new(App::new(database, Objects::new(objects.clone()), settings, clock.clone(), Entropy::seeded(1)));
+        let app = App::new(database, Objects::new(objects.clone()), settings, clock.clone(), Entropy::seeded(1));
+        let app = Arc::new(app.with_configuration(configuration()));
         let base = format!("http://{}", serve(app.clone(), setup.limits).await);
 
         let anonymous = Client::new(&base, None);
@@ -362,6 +363,21 @@ async fn serve(app: Arc<App>, limits: Limits) -> String {
         }
     });
     address
+}
+
+/// Returns some settings as the server reads them from their sources.
+fn configuration() -> Vec<EffectiveSetting> {
+    let setting = |section: &str, key: &str, value, source| EffectiveSetting {
+        section: section.into(),
+        key: key.into(),
+        value,
+        source,
+    };
+    vec![
+        setting("accounts", "projects_limit", SettingValue::Shown("100".into()), SettingSource::File),
+        setting("database", "url", SettingValue::Secret { is_set: true }, SettingSource::Environment),
+        setting("encryption", "key", SettingValue::Secret { is_set: false }, SettingSource::Default),
+    ]
 }
 
 /// Returns the attributes of a regular user.

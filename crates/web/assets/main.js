@@ -6,6 +6,7 @@ const modules = {
   '[data-live]': './live.js',
   '[data-board]': './board.js',
   '[data-compose]': './compose.js',
+  'body[data-actions]': './keys.js',
 };
 
 export const load = (root) => {

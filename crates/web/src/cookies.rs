@@ -1,4 +1,4 @@
-//! The cookies of the web interface: the session, a flash message and the theme.
+//! The cookies of the web interface: the session, a flash message, the theme and the use of keys.
 //!
 //! Over TLS their names begin with `__Host-`: browsers then accept them only from this host, for all paths, over TLS.
 
@@ -11,6 +11,7 @@ use holdfast_domain::InstanceUrls;
 pub const SESSION: &str = "holdfast";
 pub const FLASH: &str = "holdfast-flash";
 pub const THEME: &str = "holdfast-theme";
+pub const KEYS: &str = "holdfast-keys";
 
 fn name(site: &InstanceUrls, name: &'static str) -> String {
     if site.is_https() { format!("__Host-{name}") } else { name.to_owned() }

@@ -21,6 +21,8 @@ pub struct Layout {
     pub assets: &'static str,
     /// Value of `data-theme` on `<html>`; `None` follows the system.
     pub theme: Option<&'static str>,
+    /// Whether single keys follow links and move through lists.
+    pub has_shortcuts: bool,
     pub request_id: String,
     /// The API request with the same content, such as `GET /api/v3/projects/1`.
     pub api_call: Option<String>,
@@ -32,6 +34,11 @@ impl Layout {
     /// Returns whether this is the page with this path, whatever its query is.
     pub fn is_at(&self, path: &str) -> bool {
         self.path.split('?').next() == Some(path)
+    }
+
+    /// Returns whether this is a page below the page with this path.
+    pub fn is_below(&self, path: &str) -> bool {
+        self.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
     }
 
     /// Returns the address to which a form in the frame leads back. The query of the sign-in form is left out: anybody
@@ -53,6 +60,7 @@ pub struct Viewer {
     pub name: String,
     pub url: String,
     pub can_create_group: bool,
+    pub is_administrator: bool,
 }
 
 /// One segment of the path in the header. The last one has no URL.

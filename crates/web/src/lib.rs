@@ -15,7 +15,8 @@ mod file_types;
 mod flash;
 mod highlight;
 pub mod icons;
-pub mod layout;
+pub mod keys;
+mod layout;
 pub mod live;
 mod live_permits;
 pub mod markdown;
@@ -55,6 +56,7 @@ use request::Context;
 
 /// Paths that crawlers must not read: they are expensive, or belong to one user.
 const ROBOTS: &str = "User-agent: *\n\
+    Disallow: /admin\n\
     Disallow: /api/\n\
     Disallow: /sign_in\n\
     Disallow: /*/*/archive/\n\
@@ -64,13 +66,17 @@ const ROBOTS: &str = "User-agent: *\n\
     Disallow: /*/*/commits/\n\
     Disallow: /*/*/compare\n\
     Disallow: /*/*/contributors\n\
+    Disallow: /*/*/delete/\n\
+    Disallow: /*/*/edit/\n\
     Disallow: /*/*/find/\n\
+    Disallow: /*/*/new/\n\
     Disallow: /*/*/range_diff/\n\
     Disallow: /*/*/merge_requests/*/changes\n\
     Disallow: /*/*/merge_requests/*/commits\n\
     Disallow: /*/*/merge_requests/*/range_diff\n\
     Disallow: /*/*/merge_requests/*/versions\n\
     Disallow: /*/*/raw/\n\
+    Disallow: /*/*/upload/\n\
     Disallow: /*?last_commits=\n";
 
 /// Returns the routes of the web interface. They share the limits of requests with the API.

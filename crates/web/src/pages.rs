@@ -6,6 +6,8 @@
 pub mod accounts;
 pub mod activity;
 pub mod ci;
+pub mod hooks;
+pub mod instance;
 pub mod merge_requests;
 pub mod namespaces;
 pub mod planning;
@@ -147,6 +149,8 @@ pub fn all() -> Pages {
     planning::declare(&mut pages);
     merge_requests::declare(&mut pages);
     ci::declare(&mut pages);
+    hooks::declare(&mut pages);
+    instance::declare(&mut pages);
     pages
 }
 

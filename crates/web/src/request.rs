@@ -50,6 +50,7 @@ pub struct RequestInfo {
     /// Path and query.
     pub path: String,
     pub theme: Option<&'static str>,
+    pub has_shortcuts: bool,
     pub flash: Option<FlashCode>,
     /// Whether the client asks for a stream of events, and not for a page.
     pub accepts_events: bool,
@@ -68,6 +69,7 @@ impl RequestInfo {
             request_id: request_id.to_owned(),
             path: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
             theme: theme(&parts.headers, site),
+            has_shortcuts: cookies::read(&parts.headers, site, cookies::KEYS).as_deref() != Some("off"),
             flash: cookies::read(&parts.headers, site, cookies::FLASH).and_then(|code| FlashCode::from_str_opt(&code)),
             accepts_events: header_text(&parts.headers, "accept").starts_with("text/event-stream"),
             last_event_id: Some(header_text(&parts.headers, "last-event-id")).filter(|id| !id.is_empty()),
@@ -82,6 +84,7 @@ impl RequestInfo {
             flash: self.flash.map(FlashCode::flash),
             assets: assets::prefix(),
             theme: self.theme,
+            has_shortcuts: self.has_shortcuts,
             request_id: self.request_id.clone(),
             path: self.path.clone(),
             ..Layout::default()
@@ -173,7 +176,7 @@ impl RequestContext {
         let layout = self.layout_with_id(project.id.get());
         let mut frame = project_frame(layout, project, abilities, ProjectTab::Code);
         frame.request_id.clear();
-        self.validator((frame, objects))
+        self.validator((frame, abilities, objects))
     }
 
     /// Returns the validator of a response that is made from these parts alone.
@@ -190,6 +193,11 @@ impl RequestContext {
     /// Returns the requested page with the maximum size, for lists with short rows.
     pub fn long_page(&self) -> PageRequest {
         PageRequest::new(Some(self.page.number()), Some(MAX_PAGE_SIZE))
+    }
+
+    /// Returns the maximum size of a form.
+    pub fn max_form_bytes(&self) -> usize {
+        self.context.limits.settings.max_body_bytes
     }
 
     /// Returns the page that a form leads to: the path in `to` if it belongs to a declared page, else the start page.

@@ -173,6 +173,11 @@ pub fn html_with_parts(page: &impl Template, parts: BoxStream<'static, String>) 
     Ok(PageResponse::new(StatusCode::OK, Content::Stream(parts)))
 }
 
+/// Responds with a page with parts whose form was rejected (422).
+pub fn rejected_with_parts(page: &impl Template, parts: BoxStream<'static, String>) -> PageResult {
+    Ok(PageResponse { status: StatusCode::UNPROCESSABLE_ENTITY, ..html_with_parts(page, parts)? })
+}
+
 /// Responds with a form about something that does not exist (404).
 pub fn missing(page: &impl Template) -> PageResult {
     html_with_status(page, StatusCode::NOT_FOUND)
@@ -181,6 +186,11 @@ pub fn missing(page: &impl Template) -> PageResult {
 /// Responds with a form that was rejected (422).
 pub fn rejected(page: &impl Template) -> PageResult {
     html_with_status(page, StatusCode::UNPROCESSABLE_ENTITY)
+}
+
+/// Responds with a form about something that was changed meanwhile (409).
+pub fn conflict(page: &impl Template) -> PageResult {
+    html_with_status(page, StatusCode::CONFLICT)
 }
 
 /// Responds with a form that was sent too often (429).

@@ -72,5 +72,6 @@ pub fn viewer(actor: &Actor) -> Option<Viewer> {
         name: summary.name.clone(),
         url: links::user(&summary.username),
         can_create_group: group::can_create(actor),
+        is_administrator: actor.is_administrator(),
     })
 }

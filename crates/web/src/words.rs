@@ -116,6 +116,15 @@ pub fn duration(seconds: i64) -> String {
     }
 }
 
+/// Returns how long a request took: `84 ms`, `1.2 s`, and from ten seconds on as [`duration`].
+pub fn milliseconds(milliseconds: impl Count) -> String {
+    match milliseconds.count().max(0) {
+        short @ 0..1_000 => format!("{short} ms"),
+        medium @ 1_000..10_000 => format!("{}.{} s", medium / 1_000, medium % 1_000 / 100),
+        long => duration(long / 1_000),
+    }
+}
+
 /// A number of things. Templates pass references, so they count as well.
 pub trait Count {
     fn count(&self) -> i64;
@@ -216,11 +225,14 @@ counted! {
     bytes_of: "byte", "bytes";
     changed_files: "changed file", "changed files";
     commits: "commit", "commits";
+    days: "day", "days";
+    events: "event", "events";
     files: "file", "files";
     comments: "comment", "comments";
     forks: "fork", "forks";
     groups: "group", "groups";
     issues: "issue", "issues";
+    jobs: "job", "jobs";
     lines: "line", "lines";
     members: "member", "members";
     notes: "note", "notes";
@@ -232,6 +244,8 @@ counted! {
     sessions: "session", "sessions";
     stars: "star", "stars";
     tags: "tag", "tags";
+    times: "time", "times";
+    webhooks: "webhook", "webhooks";
 }
 
 /// Returns the range of a page in a list: `21–40 of 612`, or `21–40` if the length of the list is not known.
@@ -285,6 +299,12 @@ mod tests {
     fn durations_have_at_most_two_units() {
         let shown: Vec<String> = [-1, 58, 60, 372, 7_500, 86_400, 100_000].into_iter().map(duration).collect();
         assert_eq!(shown, ["0 s", "58 s", "1 min", "6 min 12 s", "2 h 5 min", "1 d", "1 d 3 h"]);
+    }
+
+    #[test]
+    fn durations_of_requests_are_exact_to_two_digits() {
+        let shown: Vec<String> = [-1_i64, 84, 1_250, 9_999, 12_400, 61_000].into_iter().map(milliseconds).collect();
+        assert_eq!(shown, ["0 ms", "84 ms", "1.2 s", "9.9 s", "12 s", "1 min 1 s"]);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use std::net::IpAddr;
 use chrono::TimeDelta;
 use holdfast_domain::Violations;
 use holdfast_domain::accounts::browser_session::{self as rules, SECRET_PREFIX};
-use holdfast_domain::ids::BrowserSessionId;
+use holdfast_domain::ids::{BrowserSessionId, UserId};
+use holdfast_domain::policy::InstanceAction;
 use holdfast_domain::repository::RefUpdateChannel;
+use holdfast_store::Connection;
 use holdfast_store::accounts::browser_session::{self, NewBrowserSession};
 use holdfast_store::accounts::user::{self, Account};
 use holdfast_store::authentication;
@@ -48,20 +50,33 @@ pub async fn create<'a>(
 ) -> Result<(String, BrowserSession)> {
     let address = client_network(client.address).to_string();
     let (mut transaction, user) = session::sign_in(app, login, password, &address).await?;
+    let session = insert_session(app, &mut transaction, user.id, is_remembered, client).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(session)
+}
+
+/// Inserts a session of a user who has just entered the current password, and returns it with its secret. The caller has
+/// locked or inserted the user in the same transaction.
+pub(super) async fn insert_session(
+    app: &App,
+    connection: &mut Connection,
+    user: UserId,
+    is_remembered: bool,
+    client: SessionClient<'_>,
+) -> Result<(String, BrowserSession)> {
     let now = app.clock.now();
     let lifetime = TimeDelta::days(app.settings.session_lifetime_days.into());
     let secret = app.new_secret(SECRET_PREFIX);
     let new = NewBrowserSession {
-        user: user.id,
+        user,
         digest: &digest(&secret),
         is_remembered,
         expires_at: rules::expiry(is_remembered.then_some(now + lifetime), now),
         address: &rules::shorten_address(client.address),
         agent: &rules::describe_agent(client.agent),
     };
-    let session = browser_session::insert(&mut transaction, &new, now).await?;
-    browser_session::prune(&mut transaction, user.id, MAX_SESSIONS, now).await?;
-    holdfast_store::commit(transaction).await?;
+    let session = browser_session::insert(connection, &new, now).await?;
+    browser_session::prune(connection, user, MAX_SESSIONS, now).await?;
     Ok((secret, session))
 }
 
@@ -109,6 +124,16 @@ pub async fn list_own(app: &App, actor: &Actor) -> Result<Vec<BrowserSession>> {
 #[crate::boxed]
 pub async fn delete_own(app: &App, actor: &Actor, id: BrowserSessionId) -> Result<()> {
     let user = access::authorize_own_account(actor)?.account.id();
+    match browser_session::delete_for_user(&mut *app.database.connection().await?, user, id).await? {
+        true => Ok(()),
+        false => Err(Error::NotFound(Resource::Record)),
+    }
+}
+
+/// Ends a session of another user.
+#[crate::boxed]
+pub async fn delete_for_user(app: &App, actor: &Actor, user: UserId, id: BrowserSessionId) -> Result<()> {
+    access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     match browser_session::delete_for_user(&mut *app.database.connection().await?, user, id).await? {
         true => Ok(()),
         false => Err(Error::NotFound(Resource::Record)),

@@ -9,6 +9,7 @@ mod job_token;
 pub mod password;
 pub(crate) mod secret;
 pub mod session;
+pub mod setup;
 pub mod ssh_key;
 pub mod status;
 pub mod token;

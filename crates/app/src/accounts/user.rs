@@ -112,7 +112,18 @@ pub(super) async fn find_existing(app: &App, id: UserId) -> Result<User> {
 pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<User> {
     access::authorize_instance(actor, InstanceAction::ManageUsers)?;
     access::ensure_may_create_credentials(actor)?;
-    let blank = Attributes {
+    let new_user = changes.apply(blank_attributes(app))?;
+    let Some(password) = &new_user.password else { return Err(Violations::single("password", BLANK).into()) };
+    let hash = app.hash_password(password).await?;
+    let mut transaction = app.database.begin().await?;
+    let user = insert_validated(&mut transaction, &new_user, &hash, app.clock.now()).await?;
+    holdfast_store::commit(transaction).await?;
+    Ok(user)
+}
+
+/// Returns the attributes that a new user has unless they are set.
+pub(super) fn blank_attributes(app: &App) -> Attributes {
+    Attributes {
         username: String::new(),
         name: String::new(),
         email: String::new(),
@@ -127,34 +138,34 @@ pub async fn create(app: &App, actor: &Actor, changes: UserChanges) -> Result<Us
         twitter: String::new(),
         website_url: String::new(),
         organization: String::new(),
-    };
-    let ValidatedChanges { attributes, password, identity } = changes.apply(blank)?;
-    let Some(password) = password else { return Err(Violations::single("password", BLANK).into()) };
-    let hash = app.hash_password(&password).await?;
+    }
+}
 
-    let now = app.clock.now();
-    let mut transaction = app.database.begin().await?;
+/// Inserts a user with this hash of the password, and the user's namespace, and publishes the event.
+pub(super) async fn insert_validated(
+    connection: &mut Connection,
+    new_user: &ValidatedChanges,
+    hash: &str,
+    now: DateTime<Utc>,
+) -> Result<User> {
+    let attributes = &new_user.attributes;
     // The address is checked before the username: if both are taken, the error names the address.
-    if email::is_primary(&mut transaction, &attributes.email).await? {
+    if email::is_primary(connection, &attributes.email).await? {
         return Err(email_taken());
     }
-    let id = user::insert(&mut transaction, &attributes, &hash, now)
-        .await
-        .on_constraint("users_username_key", username_taken)?;
-    email::insert(&mut transaction, id, &attributes.email, true, now)
-        .await
-        .on_constraint("emails_email_key", email_taken)?;
+    let id =
+        user::insert(connection, attributes, hash, now).await.on_constraint("users_username_key", username_taken)?;
+    email::insert(connection, id, &attributes.email, true, now).await.on_constraint("emails_email_key", email_taken)?;
     let path_taken = || Violations::single("username", TAKEN).into();
-    namespace::insert_for_user(&mut transaction, id, &attributes.username, now)
+    namespace::insert_for_user(connection, id, &attributes.username, now)
         .await
         .on_constraint("namespaces_path_key", path_taken)
         .on_constraint("namespaces_name_key", path_taken)?;
-    if let Some(identity) = &identity {
-        upsert_identity(&mut transaction, id, identity).await?;
+    if let Some(identity) = &new_user.identity {
+        upsert_identity(connection, id, identity).await?;
     }
-    let user = user::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::User))?;
-    event::publish(&mut transaction, None, &events::account::user_created(&user), now).await?;
-    holdfast_store::commit(transaction).await?;
+    let user = user::find(connection, id).await?.ok_or(Error::NotFound(Resource::User))?;
+    event::publish(connection, None, &events::account::user_created(&user), now).await?;
     Ok(user)
 }
 
@@ -380,12 +391,25 @@ async fn upsert_identity(connection: &mut Connection, id: UserId, identity: &Ide
         .on_constraint("identities_extern_uid_key", || Violations::single("extern_uid", TAKEN).into())
 }
 
+const EMAIL_TAKEN: &str = "Email has already been taken";
+const USERNAME_TAKEN: &str = "Username has already been taken";
+
 fn email_taken() -> Error {
-    Error::Conflict("Email has already been taken".into())
+    Error::Conflict(EMAIL_TAKEN.into())
 }
 
 fn username_taken() -> Error {
-    Error::Conflict("Username has already been taken".into())
+    Error::Conflict(USERNAME_TAKEN.into())
+}
+
+/// Returns the violation for the conflict of a user with another one: the address or the username is taken. Returns
+/// other errors as they are.
+pub fn conflict_as_violation(error: Error) -> Error {
+    match error {
+        Error::Conflict(text) if text == EMAIL_TAKEN => Violations::single("email", TAKEN).into(),
+        Error::Conflict(text) if text == USERNAME_TAKEN => Violations::single("username", TAKEN).into(),
+        other => other,
+    }
 }
 
 /// Returns the actor for a user on whose behalf a job runs. Returns None if the user is blocked or deleted.

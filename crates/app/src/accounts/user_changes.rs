@@ -42,6 +42,7 @@ impl UserChanges {
     /// Validates the attributes of a user who has those in `current` before.
     pub(super) fn apply(self, current: Attributes) -> Result<ValidatedChanges> {
         let became_external = self.external == Some(true) && !current.external;
+        let username_before = current.username.clone();
         let attributes = Attributes {
             username: self.username.or(current.username),
             name: self.name.or(current.name),
@@ -73,7 +74,10 @@ impl UserChanges {
         if attributes.name.trim().is_empty() {
             violations.add("name", BLANK);
         }
-        violations.check("username", NamespacePath::parse(&attributes.username));
+        // An unchanged name stays valid: it may have been reserved since it was chosen.
+        if attributes.username.is_empty() || attributes.username != username_before {
+            violations.check("username", NamespacePath::parse(&attributes.username));
+        }
         if attributes.projects_limit < 0 {
             violations.add("projects_limit", "must be greater than or equal to 0");
         }

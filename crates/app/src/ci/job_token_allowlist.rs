@@ -6,10 +6,11 @@ use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::job_token_allowlist;
 use holdfast_store::commit;
+use holdfast_store::projects::project;
 
 pub use holdfast_store::ci::job_token_allowlist::AllowedProject;
 
-use crate::projects::project::ProjectRef;
+use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// Maximum number of projects on one list. Arbitrary; more are better served by an internal mirror or a public project.
@@ -23,13 +24,38 @@ pub async fn list(app: &App, actor: &Actor, target: &ProjectRef, page: PageReque
     Ok(job_token_allowlist::list(&app.database, target.id, page).await?)
 }
 
+/// The job token allow list of a project, with what its page shows.
+#[derive(Debug)]
+pub struct ProjectAllowlist {
+    pub project: Project,
+    pub allowed: Page<AllowedProject>,
+    /// Those of the listed projects that the current user may see.
+    pub visible: Vec<Project>,
+}
+
+/// Like [`list`], but returns the project, and those of the listed projects that the current user may see.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    target: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectAllowlist> {
+    let target = access::read_project(app, actor, target, ProjectAction::ManageCi).await?;
+    let allowed = job_token_allowlist::list(&app.database, target.id, page).await?;
+    let ids: Vec<ProjectId> = allowed.items.iter().map(|entry| entry.id).collect();
+    let mut connection = app.database.connection().await?;
+    let mut visible = project::find_many_for_viewer(&mut connection, &ids, actor.user_id(), app.today()).await?;
+    visible.retain(|project| access::can(actor, project, ProjectAction::Read));
+    Ok(ProjectAllowlist { project: target, allowed, visible })
+}
+
 /// Allows builds of `source`, which the current user must be able to see, to read `target`. Returns the id of `target`.
 #[crate::boxed]
-pub async fn create(app: &App, actor: &Actor, target: &ProjectRef, source: ProjectId) -> Result<ProjectId> {
+pub async fn create(app: &App, actor: &Actor, target: &ProjectRef, source: &ProjectRef) -> Result<ProjectId> {
     let mut transaction = app.database.begin().await?;
     let target = access::lock_project(app, &mut transaction, actor, target, ProjectAction::ManageCi).await?;
-    let source =
-        access::authorize_project(app, &mut transaction, actor, &ProjectRef::Id(source), ProjectAction::Read).await?;
+    let source = access::authorize_project(app, &mut transaction, actor, source, ProjectAction::Read).await?;
     if source.id == target.id {
         return Err(Error::Rejected("Builds always read their own project".into()));
     }

@@ -1,5 +1,6 @@
 //! Pipelines, builds and the runners that execute them.
 
+pub mod all_runners;
 pub mod artifact;
 pub mod artifact_files;
 pub mod build;
@@ -15,6 +16,7 @@ pub mod pending_reason;
 pub mod pipeline;
 mod pipeline_state;
 mod predefined;
+pub mod project_runner;
 pub mod queue;
 pub mod retention;
 pub mod runner;

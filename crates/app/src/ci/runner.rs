@@ -17,6 +17,7 @@ use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 const NO_ACCESS: Error = Error::Forbidden(Some("No access granted"));
+pub(super) const SEVERAL_PROJECTS: Error = Error::Forbidden(Some("Runner associated with more than one project"));
 /// Maximum number of projects of a runner that are loaded to show it and to check permissions.
 const MAX_LISTED_PROJECTS: i64 = 100;
 /// A runner without contact for longer than this is offline.
@@ -96,7 +97,8 @@ fn store_filter(app: &App, filter: Option<RunnerFilter>) -> runner::RunnerFilter
     };
     let RunnerConditions { is_active, is_shared, status, tags } = conditions;
     let last_contact = status.map(|status| status.last_contact(app.clock.now()));
-    runner::RunnerFilter { is_active, is_shared, last_contact, tags: normalize_tags(tags) }
+    let tags = normalize_tags(tags);
+    runner::RunnerFilter { is_active, is_shared, last_contact, tags, ..Default::default() }
 }
 
 /// Lists the runners of projects that the current user manages.
@@ -213,10 +215,8 @@ pub struct RunnerChanges {
     pub locked: Option<bool>,
 }
 
-#[crate::boxed]
-pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChanges) -> Result<RunnerWithProjects> {
-    let mut transaction = app.database.begin().await?;
-    let current = lock(app, &mut transaction, actor, id).await?;
+/// Applies changes to a runner that the caller has locked.
+pub(super) async fn apply_changes(connection: &mut Connection, current: Runner, changes: RunnerChanges) -> Result<()> {
     let attributes = RunnerAttributes {
         description: changes.description.or(current.description),
         active: changes.active.unwrap_or(current.active),
@@ -226,7 +226,14 @@ pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChang
         max_run_seconds: current.max_run_seconds,
     };
     check_attributes(&attributes)?;
-    runner::update(&mut transaction, id, &attributes).await?;
+    Ok(runner::update(connection, current.id, &attributes).await?)
+}
+
+#[crate::boxed]
+pub async fn update(app: &App, actor: &Actor, id: RunnerId, changes: RunnerChanges) -> Result<RunnerWithProjects> {
+    let mut transaction = app.database.begin().await?;
+    let current = lock(app, &mut transaction, actor, id).await?;
+    apply_changes(&mut transaction, current, changes).await?;
     let saved = runner::find(&mut transaction, id).await?.ok_or(Error::NotFound(Resource::Record))?;
     let detail = with_projects(app, &mut transaction, actor, saved).await?;
     commit(transaction).await?;
@@ -299,7 +306,7 @@ pub async fn delete(app: &App, actor: &Actor, id: RunnerId) -> Result<Runner> {
     let mut transaction = app.database.begin().await?;
     let found = lock(app, &mut transaction, actor, id).await?;
     if !actor.is_administrator() && runner::list_project_ids(&mut transaction, id, 2).await?.len() > 1 {
-        return Err(Error::Forbidden(Some("Runner associated with more than one project")));
+        return Err(SEVERAL_PROJECTS);
     }
     runner::delete(&mut transaction, id).await?;
     commit(transaction).await?;

@@ -5,7 +5,7 @@
 
 use holdfast_domain::Violations;
 use holdfast_domain::ci::PipelineSource;
-use holdfast_domain::ids::ProjectId;
+use holdfast_domain::ids::{ProjectId, TriggerId};
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_store::ci::pipeline::Pipeline;
@@ -56,6 +56,51 @@ fn associated_data(project: ProjectId, digest: &[u8]) -> String {
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<TriggerWithToken>> {
     let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
     Ok(trigger::list(&app.database, project.id, page).await?.map(|it| with_visible_token(app, actor, it, None)))
+}
+
+/// The triggers of a project, with what their page shows.
+#[derive(Debug)]
+pub struct ProjectTriggers {
+    pub project: Project,
+    pub triggers: Page<Trigger>,
+}
+
+/// Like [`list`], but returns the project, and no tokens.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectTriggers> {
+    let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
+    let triggers = trigger::list(&app.database, project.id, page).await?;
+    Ok(ProjectTriggers { project, triggers })
+}
+
+/// A trigger with its project.
+#[derive(Debug)]
+pub struct ProjectTrigger {
+    pub project: Project,
+    pub trigger: Trigger,
+    /// The full token, if the current user is the owner and it is not stored as a digest alone.
+    pub token: Option<String>,
+}
+
+/// Returns a trigger with its project.
+#[crate::boxed]
+pub async fn show_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: TriggerId,
+) -> Result<ProjectTrigger> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let trigger = trigger::find(&mut connection, project.id, id).await?.ok_or(Error::NotFound(Resource::Trigger))?;
+    let is_owner = actor.user_id() == Some(trigger.owner_id);
+    let token = is_owner.then(|| decrypt_token(app, &trigger)).flatten();
+    Ok(ProjectTrigger { project, trigger, token })
 }
 
 /// Finds a trigger of the project by its token, or else by its id. Returns the token if that is how it was found. The

@@ -13,7 +13,7 @@ use holdfast_store::{Connection, commit};
 
 use super::predefined;
 use crate::error::OnConstraint;
-use crate::projects::project::ProjectRef;
+use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 #[derive(Clone, Debug)]
@@ -60,6 +60,63 @@ pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequ
     let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
     let found = variable::list(&app.database, project.id, page).await?;
     found.try_map(|it| decrypt(app, project.id, it))
+}
+
+/// A variable in a list, without its value.
+#[derive(Clone, Debug)]
+pub struct ListedVariable {
+    pub key: String,
+    /// Whether runners mask the value in traces. None if this node cannot decrypt the value.
+    pub is_masked: Option<bool>,
+}
+
+/// The variables of a project, with what their page shows.
+#[derive(Debug)]
+pub struct ProjectVariables {
+    pub project: Project,
+    pub variables: Page<ListedVariable>,
+    /// Whether this node has a key to encrypt variables with.
+    pub can_encrypt: bool,
+}
+
+/// Like [`list`], but returns the project, and no values.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectVariables> {
+    let project = access::read_project(app, actor, project, ProjectAction::ManageCi).await?;
+    let found = variable::list(&app.database, project.id, page).await?;
+    let variables = found.map(|stored| {
+        let key = stored.key.clone();
+        let is_masked = decrypt(app, project.id, stored).ok().map(|variable| variable.is_masked());
+        ListedVariable { key, is_masked }
+    });
+    Ok(ProjectVariables { project, variables, can_encrypt: app.cipher.has_key() })
+}
+
+/// A variable with its project.
+#[derive(Debug)]
+pub struct ProjectVariable {
+    pub project: Project,
+    pub key: String,
+    /// None if this node cannot decrypt the value.
+    pub value: Option<String>,
+    /// Whether this node has a key to encrypt variables with.
+    pub can_encrypt: bool,
+}
+
+/// Like [`show`], but returns the project, and also a variable whose value cannot be decrypted.
+#[crate::boxed]
+pub async fn show_with_project(app: &App, actor: &Actor, project: &ProjectRef, key: &str) -> Result<ProjectVariable> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::ManageCi).await?;
+    let found = variable::find(&mut connection, project.id, key).await?.ok_or(Error::NotFound(Resource::Variable))?;
+    let key = found.key.clone();
+    let value = decrypt(app, project.id, found).ok().map(|variable| variable.value);
+    Ok(ProjectVariable { project, key, value, can_encrypt: app.cipher.has_key() })
 }
 
 /// Returns whether this node has the key that variables were encrypted with. Checks one variable; returns `None` if there

@@ -72,8 +72,13 @@ pub async fn list_details(
 
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, scope: &HookScope, hook: HookId, sequence: i64) -> Result<DeliveryDetail> {
+    find_hook(app, &mut *app.database.connection().await?, actor, scope, hook).await?;
+    load_detail(app, hook, sequence).await
+}
+
+/// Loads a delivery with its request. The caller has authorized the actor for the hook.
+pub(super) async fn load_detail(app: &App, hook: HookId, sequence: i64) -> Result<DeliveryDetail> {
     let mut connection = app.database.connection().await?;
-    find_hook(app, &mut connection, actor, scope, hook).await?;
     let found = delivery::find(&mut connection, hook, sequence).await?.ok_or(DELIVERY_NOT_FOUND)?;
     let receiver = delivery::find_receiver(&mut connection, hook).await?.ok_or(Error::NotFound(Resource::Record))?;
     let (outbox_id, created_at) = (found.outbox_id, found.created_at);

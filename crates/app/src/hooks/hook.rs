@@ -5,18 +5,18 @@ use holdfast_domain::ids::HookId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::{InstanceAction, ProjectAction};
 use holdfast_domain::{Field, Violations};
-use holdfast_store::hooks::hook::{self, EventSubscriptions, HookOwner};
+use holdfast_store::hooks::hook::{self, HookOwner};
 use holdfast_store::hooks::{delivery, queue};
 use holdfast_store::{Connection, commit};
 use serde::Serialize;
 use serde_json::json;
 use url::Url;
 
-pub use holdfast_store::hooks::hook::Hook;
+pub use holdfast_store::hooks::hook::{EventSubscriptions, Hook};
 
 use super::request::is_valid_signing_secret;
 use super::{address, token};
-use crate::projects::project::ProjectRef;
+use crate::projects::project::{Project, ProjectRef};
 use crate::{Actor, App, Error, Resource, Result, access};
 
 /// The project whose hooks are meant, or the instance.
@@ -28,15 +28,25 @@ pub enum HookScope {
 
 impl HookScope {
     pub(super) async fn authorize(&self, app: &App, connection: &mut Connection, actor: &Actor) -> Result<HookOwner> {
+        Ok(self.authorize_with_project(app, connection, actor).await?.0)
+    }
+
+    /// Like [`authorize`](Self::authorize), but also returns the project, unless the hooks are those of the instance.
+    pub(super) async fn authorize_with_project(
+        &self,
+        app: &App,
+        connection: &mut Connection,
+        actor: &Actor,
+    ) -> Result<(HookOwner, Option<Project>)> {
         match self {
             Self::Project(project) => {
                 let project =
                     access::authorize_project(app, connection, actor, project, ProjectAction::ManageHooks).await?;
-                Ok(HookOwner::Project(project.id))
+                Ok((HookOwner::Project(project.id), Some(project)))
             }
             Self::Instance => {
                 access::authorize_instance(actor, InstanceAction::ManageHooks)?;
-                Ok(HookOwner::Instance)
+                Ok((HookOwner::Instance, None))
             }
         }
     }
@@ -86,7 +96,7 @@ pub struct HookChanges {
 }
 
 /// The subscriptions of a new hook if the request names none.
-const DEFAULT_SUBSCRIPTIONS: EventSubscriptions = EventSubscriptions {
+pub const DEFAULT_SUBSCRIPTIONS: EventSubscriptions = EventSubscriptions {
     push_events: true,
     tag_push_events: false,
     issues_events: false,

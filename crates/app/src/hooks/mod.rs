@@ -12,6 +12,7 @@ pub mod delivery;
 pub mod dispatch;
 mod fan_out;
 pub mod hook;
+pub mod page;
 mod request;
 pub mod sample;
 mod stored_body;

@@ -9,6 +9,7 @@ use holdfast_store::planning::note::{self as notes, NoteKind, NoteTarget};
 
 use super::accept::{self, AcceptMergeRequest};
 use super::changes::MergeRequestChanges;
+use super::discussion::NewPosition;
 use super::merge_request::{self, MergeRequest, can_edit};
 use super::{discussion, waiting};
 use crate::planning::issue_visibility::confidential_access;
@@ -24,13 +25,13 @@ pub struct ProjectMergeRequest {
 }
 
 impl ProjectMergeRequest {
-    fn reference(&self) -> ProjectRef {
+    pub(super) fn reference(&self) -> ProjectRef {
         ProjectRef::Id(self.project.id)
     }
 }
 
 /// Finds a merge request that the actor may read, if the actor may comment in its project.
-async fn find(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Result<ProjectMergeRequest> {
+pub(super) async fn find(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Result<ProjectMergeRequest> {
     let mut connection = app.database.connection().await?;
     let action = ProjectAction::CommentOnMergeRequests;
     let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
@@ -39,12 +40,14 @@ async fn find(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Resul
 }
 
 /// Where a comment is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum CommentPlace {
     /// A note that belongs to no discussion.
     Alone,
     /// The first note of a discussion, which can be resolved.
     NewDiscussion,
+    /// The first note of a discussion about a line.
+    Line(NewPosition),
     Discussion(DiscussionId),
 }
 
@@ -85,8 +88,9 @@ pub async fn comment(
             let note = note::create(app, actor, &reference, target, text, None).await?.id;
             Some((note, note))
         }
-        CommentPlace::NewDiscussion => {
-            let started = discussion::create(app, actor, &reference, id, text, None).await?;
+        CommentPlace::NewDiscussion | CommentPlace::Line(_) => {
+            let position = if let CommentPlace::Line(position) = place { Some(position) } else { None };
+            let started = discussion::create(app, actor, &reference, id, text, position).await?;
             started.notes.first().map(|note| (note.id, note.id))
         }
         CommentPlace::Discussion(discussion) => {

@@ -90,7 +90,7 @@ pub async fn show(
     load_one(app, actor, project, request, found).await
 }
 
-async fn find(connection: &mut Connection, request: MergeRequestId, id: DiscussionId) -> Result<Discussion> {
+pub(super) async fn find(connection: &mut Connection, request: MergeRequestId, id: DiscussionId) -> Result<Discussion> {
     discussion::find(connection, request, id).await?.ok_or(Error::NotFound(Resource::Record))
 }
 
@@ -296,6 +296,8 @@ pub struct NewPosition {
 #[derive(Clone, Debug)]
 pub enum VersionRef {
     Newest,
+    /// Its number among the versions of the merge request.
+    Number(i32),
     Id(MergeRequestVersionId),
     /// The ids of its commits, in hexadecimal digits. Among versions with the same head, the one with the same start is
     /// meant, or else the newest.
@@ -335,7 +337,7 @@ pub async fn create(
 }
 
 /// Checks that a version of the merge request has this line.
-async fn check_position(
+pub(super) async fn check_position(
     app: &App,
     actor: &Actor,
     project: &ProjectRef,
@@ -348,6 +350,10 @@ async fn check_position(
         VersionRef::Id(id) => version::find(&mut *app.database.connection().await?, request, id)
             .await?
             .ok_or_else(|| invalid("version_id"))?,
+        VersionRef::Number(number) => {
+            let versions = version::list(&mut *app.database.connection().await?, request).await?;
+            versions.into_iter().find(|it| it.number == number).ok_or_else(|| invalid("version"))?
+        }
         VersionRef::Commits { head, start } => {
             let mut versions = version::list(&mut *app.database.connection().await?, request).await?;
             let head = ObjectId::from_hex(head.as_bytes()).map_err(|_| invalid("head_sha"))?;

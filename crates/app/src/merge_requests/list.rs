@@ -80,10 +80,36 @@ pub async fn list_for_milestone(
     Ok(list::list(&mut connection, &filter, page).await?)
 }
 
+/// How merge requests concern the current user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnRelation {
+    Author,
+    Assignee,
+}
+
+/// Lists the merge requests in some states that concern the current user, in all projects, newest first.
+#[crate::boxed]
+pub async fn list_own(
+    app: &App,
+    actor: &Actor,
+    relation: OwnRelation,
+    states: Vec<MergeRequestState>,
+    page: PageRequest,
+) -> Result<Page<MergeRequest>> {
+    access::authorize_instance(actor, InstanceAction::ListIssues)?;
+    let user = actor.current_user()?.account.id();
+    let scope = match relation {
+        OwnRelation::Author => RequestScope::Author(user),
+        OwnRelation::Assignee => RequestScope::Assignee(user),
+    };
+    let filter = Filter::new(scope, viewer(app, actor), states);
+    Ok(list::list(&mut *app.database.connection().await?, &filter, page).await?)
+}
+
 /// Counts the open merge requests that are assigned to the current user.
 pub(crate) async fn count_assigned(app: &App, connection: &mut Connection, actor: &Actor) -> Result<i64> {
     let assignee = actor.current_user()?.account.id();
-    let open = MergeRequestState::ALL.into_iter().filter(|state| state.is_open()).collect();
+    let open = MergeRequestState::OPEN.to_vec();
     let filter = Filter::new(RequestScope::Assignee(assignee), viewer(app, actor), open);
     Ok(list::count(connection, &filter).await?)
 }

@@ -18,6 +18,7 @@ pub mod merge_request;
 pub mod page;
 pub mod pipeline;
 pub mod pushed;
+pub mod review;
 pub mod search;
 mod source;
 mod system_note;

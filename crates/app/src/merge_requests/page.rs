@@ -4,12 +4,14 @@ use holdfast_domain::merge_requests::MergeStatus;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_git::reader::Kind;
-use holdfast_store::merge_requests::version as versions;
+use holdfast_store::merge_requests::{discussion as discussions, draft_note, version as versions};
 
 use super::blocker::Blocker;
 use super::detail::{Merging, check_merge};
+use super::discussion::{self, CurrentLine, DiscussedLine, DiscussionWithNotes};
 use super::merge_request::{self, MergeRequest};
 use super::pipeline::{self, RequestPipeline};
+use super::review::{self, DraftNote};
 use super::thread::{self, Thread};
 use super::version::{self, ComparedVersion, Version, find_base, open};
 use crate::planning::label::{Label, list_by_titles};
@@ -33,6 +35,8 @@ pub struct RequestPage {
     pub versions: Vec<Version>,
     pub source: SourceProject,
     pub refs: RefAddresses,
+    /// The number of comments of the viewer's review that was not submitted.
+    pub draft_count: i64,
 }
 
 /// The project of the source branch, as far as the viewer may know it.
@@ -61,13 +65,17 @@ async fn load(app: &App, actor: &Actor, project: &ProjectRef, iid: i64) -> Resul
     let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
     let request = merge_request::find_by_iid(&mut connection, actor, &project, iid).await?;
     let versions = versions::list(&mut connection, request.id).await?;
+    let draft_count = match review::own_review(actor, request.id) {
+        Some(review) => draft_note::count(&mut connection, review).await?,
+        None => 0,
+    };
     drop(connection);
     let repository = open(app, actor, &ProjectRef::Id(project.id)).await?;
     let source = find_source(app, actor, &request).await?;
     // Who reads merge requests may also read the code.
     let refs = RefAddresses::new(repository.refs.clone());
     let project = repository.project.clone();
-    Ok((repository, RequestPage { project, request, versions, source, refs }))
+    Ok((repository, RequestPage { project, request, versions, source, refs, draft_count }))
 }
 
 async fn find_source(app: &App, actor: &Actor, request: &MergeRequest) -> Result<SourceProject> {
@@ -180,6 +188,53 @@ pub struct RequestChanges {
     /// Whether a ref reaches the version, so that its files have pages of their own.
     pub is_reachable: bool,
     pub changes: Changes,
+    /// Discussions about lines of the shown version.
+    pub lines: Vec<LineDiscussion>,
+    /// Whether the merge request has more discussions about lines than are examined for this page.
+    pub has_more_lines: bool,
+    /// The comments of the viewer's review that was not submitted.
+    pub drafts: Vec<DraftNote>,
+    /// What the notes and drafts mention.
+    pub mentioned: Mentioned,
+}
+
+/// A discussion, with its line in the version that a page shows.
+pub struct LineDiscussion {
+    pub discussion: DiscussionWithNotes,
+    pub line: DiscussedLine,
+    pub is_in_base: bool,
+}
+
+/// Maximum number of discussions whose lines are searched for a page with changes. Each has at most 128 kB of notes.
+const MAX_LINE_DISCUSSIONS: i64 = 100;
+
+/// Finds the discussions about lines of a version. Also returns whether there are more than are examined.
+async fn find_lines(
+    app: &App,
+    actor: &Actor,
+    page: &RequestPage,
+    version: &Version,
+) -> Result<(Vec<LineDiscussion>, bool)> {
+    let (request, project) = (page.request.id, ProjectRef::Id(page.project.id));
+    let mut connection = app.database.connection().await?;
+    let mut found = discussions::list_about_lines(&mut connection, request, MAX_LINE_DISCUSSIONS + 1).await?;
+    drop(connection);
+    let has_more = i64::try_from(found.len()).is_ok_and(|count| count > MAX_LINE_DISCUSSIONS);
+    found.truncate(usize::try_from(MAX_LINE_DISCUSSIONS).unwrap_or(usize::MAX));
+    if found.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    let loaded = discussion::load_with_versions(app, actor, &project, &page.versions, found).await?;
+    let in_version = |discussion: DiscussionWithNotes| {
+        let position = discussion.discussion.position()?;
+        let line = match &discussion.current {
+            CurrentLine::Found(id, line) if *id == version.id => line.clone(),
+            _ if position.version == version.id => position.line,
+            _ => return None,
+        };
+        Some(LineDiscussion { line, is_in_base: position.is_in_base, discussion })
+    };
+    Ok((loaded.into_iter().filter_map(in_version).collect(), has_more))
 }
 
 /// Returns the changes of a version, or of the newest one. They are those since its merge base, or since another version.
@@ -204,8 +259,17 @@ pub async fn show_changes(
         None => find_base(app, &repository, &version).await?,
     };
     let is_reachable = is_reachable(app, &repository, &version).await?;
+    let (lines, has_more_lines) = find_lines(app, actor, &page, &version).await?;
+    let drafts = match review::own_review(actor, page.request.id).filter(|_| page.draft_count > 0) {
+        Some(review) => draft_note::list_all(&mut *app.database.connection().await?, review).await?,
+        None => Vec::new(),
+    };
+    let notes = lines.iter().flat_map(|line| &line.discussion.notes).map(|note| note.body.as_str());
+    let texts = notes.chain(drafts.iter().map(|draft| draft.body.as_str()));
+    let mentioned = mention::find(app, actor, &page.project, texts).await?;
+    // The process is started last, so that it does not wait for statements.
     let changes = changes::show(app, &repository, base, version.head, selection).await?;
-    Ok(RequestChanges { page, version, since, is_reachable, changes })
+    Ok(RequestChanges { page, version, since, is_reachable, changes, lines, has_more_lines, drafts, mentioned })
 }
 
 /// The version whose changes are shown, and the one that it is compared with.

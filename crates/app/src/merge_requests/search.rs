@@ -89,7 +89,7 @@ async fn resolve(
 
 fn states(filter: StateFilter) -> Vec<MergeRequestState> {
     match filter {
-        StateFilter::Open => MergeRequestState::ALL.into_iter().filter(|state| state.is_open()).collect(),
+        StateFilter::Open => MergeRequestState::OPEN.to_vec(),
         StateFilter::Merged => vec![MergeRequestState::Merged],
         StateFilter::Closed => vec![MergeRequestState::Closed],
         StateFilter::All => MergeRequestState::ALL.to_vec(),

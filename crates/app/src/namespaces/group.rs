@@ -119,6 +119,7 @@ pub struct GroupChanges {
 
 impl GroupChanges {
     fn apply(self, current: Attributes) -> Result<Attributes> {
+        let path_before = current.path.clone();
         let attributes = Attributes {
             name: self.name.or(current.name),
             path: self.path.or(current.path),
@@ -129,7 +130,10 @@ impl GroupChanges {
         };
         let mut violations = Violations::default();
         violations.check("name", GroupName::parse(&attributes.name));
-        violations.check("path", NamespacePath::parse(&attributes.path));
+        // An unchanged path stays valid: it may have been reserved since it was chosen.
+        if attributes.path.is_empty() || attributes.path != path_before {
+            violations.check("path", NamespacePath::parse(&attributes.path));
+        }
         violations.check_length("description", &attributes.description, 255);
         violations.into_result()?;
         Ok(attributes)

@@ -51,7 +51,7 @@ impl Default for ListIssues {
 }
 
 impl ListIssues {
-    pub(super) fn into_filter(self, app: &App, actor: &Actor, scope: IssueScope) -> Filter {
+    pub(crate) fn into_filter(self, app: &App, actor: &Actor, scope: IssueScope) -> Filter {
         let labels = if self.labels.is_empty() { Labels::Any } else { Labels::AllOf(self.labels) };
         Filter {
             scope,

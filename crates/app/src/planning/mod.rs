@@ -29,4 +29,5 @@ pub mod note_form;
 mod quick_action;
 pub(crate) mod system_note;
 pub mod time_tracking;
+pub mod title_search;
 pub mod todo;

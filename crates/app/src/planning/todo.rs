@@ -13,9 +13,11 @@ use holdfast_store::Connection;
 use holdfast_store::merge_requests::merge_request::{self, MergeRequest};
 use holdfast_store::planning::issue::{self, Issue};
 use holdfast_store::planning::todo::{self, NewTodo};
+use holdfast_store::planning::todo_list;
 use holdfast_store::projects::project;
 
 pub use holdfast_store::planning::todo::{Filter, TargetKind};
+pub use holdfast_store::planning::todo_list::TodoRow;
 
 use super::note::{self, NoteTarget};
 use super::system_note::CommonAttributes;
@@ -53,6 +55,13 @@ pub async fn list(app: &App, actor: &Actor, filter: &Filter, page: PageRequest) 
     let mut connection = app.database.connection().await?;
     let items = load(&mut connection, user, &page.items).await?;
     Ok(Page { items, request: page.request, total: page.total, has_next: page.has_next })
+}
+
+/// Like [`list`], but with what a row of a list shows instead of the whole targets.
+#[crate::boxed]
+pub async fn list_rows(app: &App, actor: &Actor, filter: &Filter, page: PageRequest) -> Result<Page<TodoRow>> {
+    let user = access::authorize_own_account(actor)?.account.id();
+    Ok(todo_list::list(&mut *app.database.connection().await?, user, filter, app.today(), page).await?)
 }
 
 /// Loads the projects and targets of todos, with one statement for each kind. A todo whose target was deleted meanwhile is

@@ -45,13 +45,14 @@ pub struct CreateAccessToken {
     pub expires_at: Option<NaiveDate>,
 }
 
-/// The locked project or group of a new token.
-enum LockedParent {
+/// The project or group of an access token.
+#[derive(Debug)]
+pub enum FoundParent {
     Project(Box<Project>),
     Group(Box<Group>),
 }
 
-impl LockedParent {
+impl FoundParent {
     async fn lock(app: &App, connection: &mut Connection, actor: &Actor, parent: &TokenParent) -> Result<Self> {
         match parent {
             TokenParent::Project(project) => {
@@ -62,6 +63,21 @@ impl LockedParent {
             TokenParent::Group(group) => {
                 let locked = access::lock_group(app, connection, actor, group, GroupAction::ManageMembers).await?;
                 Ok(Self::Group(Box::new(locked)))
+            }
+        }
+    }
+
+    /// Returns the project or group if the actor may manage its tokens.
+    async fn authorize(app: &App, connection: &mut Connection, actor: &Actor, parent: &TokenParent) -> Result<Self> {
+        match parent {
+            TokenParent::Project(project) => {
+                let action = ProjectAction::ManageMembers;
+                let project = access::authorize_project(app, connection, actor, project, action).await?;
+                Ok(Self::Project(Box::new(project)))
+            }
+            TokenParent::Group(group) => {
+                let group = access::authorize_group(app, connection, actor, group, GroupAction::ManageMembers).await?;
+                Ok(Self::Group(Box::new(group)))
             }
         }
     }
@@ -115,7 +131,7 @@ pub async fn create(
     input: CreateAccessToken,
 ) -> Result<(AccessToken, String)> {
     let mut transaction = app.database.begin().await?;
-    let parent = LockedParent::lock(app, &mut transaction, actor, parent).await?;
+    let parent = FoundParent::lock(app, &mut transaction, actor, parent).await?;
     access::ensure_may_create_credentials(actor)?;
     let (scopes, level, expires_at) = check(app, &input, parent.max_level(actor))?;
     if store_bot::count(&mut transaction, parent.scope(), MAX_TOKENS).await? >= MAX_TOKENS {
@@ -162,26 +178,6 @@ fn check_lifetime(app: &App, expires_at: Option<NaiveDate>, violations: &mut Vio
     }
 }
 
-/// Returns the project or group if the actor may manage its tokens.
-async fn authorize(
-    app: &App,
-    connection: &mut Connection,
-    actor: &Actor,
-    parent: &TokenParent,
-) -> Result<MembershipScope> {
-    match parent {
-        TokenParent::Project(project) => {
-            let action = ProjectAction::ManageMembers;
-            let project = access::authorize_project(app, connection, actor, project, action).await?;
-            Ok(MembershipScope::Project(project.id))
-        }
-        TokenParent::Group(group) => {
-            let group = access::authorize_group(app, connection, actor, group, GroupAction::ManageMembers).await?;
-            Ok(MembershipScope::Group(group.id))
-        }
-    }
-}
-
 /// Lists the access tokens of a project or group, newest first. If `is_active` is given, lists only valid tokens or only
 /// others.
 #[crate::boxed]
@@ -192,14 +188,37 @@ pub async fn list(
     is_active: Option<bool>,
     page: PageRequest,
 ) -> Result<Page<AccessToken>> {
-    let scope = authorize(app, &mut *app.database.connection().await?, actor, parent).await?;
+    let scope = FoundParent::authorize(app, &mut *app.database.connection().await?, actor, parent).await?.scope();
     Ok(store_bot::list_tokens(&app.database, scope, is_active, page, app.clock.now()).await?)
+}
+
+/// The access tokens of a project or group, with what their page shows.
+#[derive(Debug)]
+pub struct ParentTokens {
+    pub parent: FoundParent,
+    pub tokens: Page<AccessToken>,
+    /// The highest level that the current user may give to the bot of a token.
+    pub max_level: AccessLevel,
+}
+
+/// Like [`list`] of all tokens, but also returns the project or group.
+#[crate::boxed]
+pub async fn list_with_parent(
+    app: &App,
+    actor: &Actor,
+    parent: &TokenParent,
+    page: PageRequest,
+) -> Result<ParentTokens> {
+    let parent = FoundParent::authorize(app, &mut *app.database.connection().await?, actor, parent).await?;
+    let tokens = store_bot::list_tokens(&app.database, parent.scope(), None, page, app.clock.now()).await?;
+    let max_level = parent.max_level(actor);
+    Ok(ParentTokens { parent, tokens, max_level })
 }
 
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, parent: &TokenParent, id: TokenId) -> Result<AccessToken> {
     let mut connection = app.database.connection().await?;
-    let scope = authorize(app, &mut connection, actor, parent).await?;
+    let scope = FoundParent::authorize(app, &mut connection, actor, parent).await?.scope();
     find(&mut connection, scope, id).await
 }
 
@@ -219,7 +238,7 @@ pub async fn rotate(
     expires_at: Option<NaiveDate>,
 ) -> Result<(AccessToken, String)> {
     let mut transaction = app.database.begin().await?;
-    let scope = authorize(app, &mut transaction, actor, parent).await?;
+    let scope = FoundParent::authorize(app, &mut transaction, actor, parent).await?.scope();
     access::ensure_may_create_credentials(actor)?;
     let old = find(&mut transaction, scope, id).await?.token;
     let mut violations = Violations::default();
@@ -236,7 +255,7 @@ pub async fn rotate(
 #[crate::boxed]
 pub async fn revoke(app: &App, actor: &Actor, parent: &TokenParent, id: TokenId) -> Result<()> {
     let mut transaction = app.database.begin().await?;
-    let scope = authorize(app, &mut transaction, actor, parent).await?;
+    let scope = FoundParent::authorize(app, &mut transaction, actor, parent).await?.scope();
     let found = find(&mut transaction, scope, id).await?;
     if found.token.revoked_at.is_some() {
         return Err(Error::NotFound(Resource::Token));

@@ -4,6 +4,8 @@
 //! A key is *reachable* for the masters of one of its projects, and for administrators: they may link it to other projects
 //! of theirs.
 
+use std::collections::HashMap;
+
 use holdfast_domain::accounts::PublicKey;
 use holdfast_domain::ids::{ProjectId, SshKeyId};
 use holdfast_domain::page::{Page, PageRequest};
@@ -14,7 +16,7 @@ use holdfast_store::{Connection, commit};
 pub use holdfast_store::projects::deploy_key::DeployKey;
 
 use super::list::viewer;
-use super::project::ProjectRef;
+use super::project::{Project, ProjectRef};
 use crate::accounts::ssh_key;
 use crate::{Actor, App, Error, Resource, Result, access};
 
@@ -31,6 +33,60 @@ pub async fn list_all(app: &App, actor: &Actor, page: PageRequest) -> Result<Pag
 pub async fn list(app: &App, actor: &Actor, project: &ProjectRef, page: PageRequest) -> Result<Page<DeployKey>> {
     let project = access::read_project(app, actor, project, MANAGE).await?;
     Ok(deploy_key::list(&app.database, project.id, page).await?)
+}
+
+/// The deploy keys of a project, with what their page shows.
+#[derive(Debug)]
+pub struct ProjectDeployKeys {
+    pub project: Project,
+    pub keys: Page<DeployKey>,
+    /// The paths of the other projects of the keys that the viewer can see. See [`MAX_OTHER_PROJECTS`].
+    pub other_projects: HashMap<SshKeyId, Vec<String>>,
+}
+
+/// Maximum number of other projects that are listed for a deploy key. One more is loaded, so that a page can say that
+/// there are more. Arbitrary.
+pub const MAX_OTHER_PROJECTS: usize = 5;
+
+/// Like [`list`], but also returns the project and the other projects of the keys.
+#[crate::boxed]
+pub async fn list_with_project(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProjectDeployKeys> {
+    let project = access::read_project(app, actor, project, MANAGE).await?;
+    let keys = deploy_key::list(&app.database, project.id, page).await?;
+    let ids: Vec<SshKeyId> = keys.items.iter().map(|key| key.id).collect();
+    let (viewer, limit) = (viewer(app, actor), MAX_OTHER_PROJECTS as i64 + 1);
+    let mut connection = app.database.connection().await?;
+    let linked = deploy_key::list_other_projects(&mut connection, project.id, &ids, viewer, limit).await?;
+    let mut other_projects: HashMap<SshKeyId, Vec<String>> = HashMap::new();
+    for (key, path) in linked {
+        other_projects.entry(key).or_default().push(path);
+    }
+    Ok(ProjectDeployKeys { project, keys, other_projects })
+}
+
+/// Returns a project to which the current user may add deploy keys.
+#[crate::boxed]
+pub async fn show_project(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    access::read_project(app, actor, project, MANAGE).await
+}
+
+/// Returns a deploy key that the current user may change, with its project.
+#[crate::boxed]
+pub async fn show_for_update(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    id: SshKeyId,
+) -> Result<(Project, DeployKey)> {
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, MANAGE).await?;
+    let key = find_existing(&mut connection, project.id, id).await?;
+    Ok((project, key))
 }
 
 #[crate::boxed]

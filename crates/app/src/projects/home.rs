@@ -1,9 +1,12 @@
 //! The home page of a project: one use case for everything it shows.
 
-use holdfast_domain::ids::ProjectId;
+use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_domain::text::compare_naturally;
 use holdfast_git::protocol::advertisement::RefLookup;
+use holdfast_store::Connection;
+use holdfast_store::namespaces::access_request;
+use holdfast_store::namespaces::member::MembershipScope;
 use holdfast_store::projects::home::{self, BranchTip, HomeDetails};
 use holdfast_store::projects::star;
 use holdfast_store::repository::snapshot::{RefKind, Snapshot};
@@ -23,6 +26,8 @@ pub struct ProjectHome {
     pub project: Project,
     /// Whether the actor has starred the project.
     pub is_starred: bool,
+    /// Whether the actor is not a member and has requested access.
+    pub has_requested_access: bool,
     /// None if the actor may not read code.
     pub repository: Option<HomeRepository>,
 }
@@ -55,7 +60,9 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
     let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
     if !access::is_authorized(actor, &project, ProjectAction::ReadCode) {
         let is_starred = is_starred(app, actor, project.id).await?;
-        return Ok(ProjectHome { project, is_starred, repository: None });
+        let mut connection = app.database.connection().await?;
+        let has_requested_access = has_requested_access(&mut connection, actor.user_id(), &project).await?;
+        return Ok(ProjectHome { project, is_starred, has_requested_access, repository: None });
     }
     let can_read_builds = access::is_authorized(actor, &project, ProjectAction::ReadBuilds);
     let repository = load_refs(app, actor, project).await?;
@@ -66,14 +73,26 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
         let commit = refs.head_target().filter(|_| can_read_builds).map(|id| id.to_string());
         let branch = refs.head().strip_prefix("refs/heads/");
         let tip = branch.zip(commit.as_deref()).map(|(branch, commit)| BranchTip { branch, commit });
-        Ok(home::find(&mut *app.database.connection().await?, repository.project.id, tip, viewer).await?)
+        let mut connection = app.database.connection().await?;
+        let details = home::find(&mut connection, repository.project.id, tip, viewer).await?;
+        Ok((details, has_requested_access(&mut connection, viewer, &repository.project).await?))
     };
-    let (overview, details) = tokio::try_join!(overview::load(app, &repository), load_details)?;
+    let (overview, (details, has_requested_access)) = tokio::try_join!(overview::load(app, &repository), load_details)?;
     let HomeDetails { pipeline, release, is_starred } = details;
     let latest_tag = find_latest_tag(&refs, tag_count);
     let project = repository.project;
     let repository = HomeRepository { branch_count, tag_count, overview, pipeline, release, latest_tag };
-    Ok(ProjectHome { project, is_starred, repository: Some(repository) })
+    Ok(ProjectHome { project, is_starred, has_requested_access, repository: Some(repository) })
+}
+
+/// Returns whether a viewer who is not a member has requested access. Queries nothing for members.
+async fn has_requested_access(connection: &mut Connection, viewer: Option<UserId>, project: &Project) -> Result<bool> {
+    match viewer {
+        Some(viewer) if project.level().is_none() => {
+            Ok(access_request::exists(connection, MembershipScope::Project(project.id), viewer).await?)
+        }
+        _ => Ok(false),
+    }
 }
 
 async fn is_starred(app: &App, actor: &Actor, project: ProjectId) -> Result<bool> {

@@ -8,7 +8,7 @@ use crate::repository::edit::file_changes::{self, CommitChanges, FileChange};
 use crate::{Actor, App, Result};
 
 /// The branch of the first commit, unless the creator names another one.
-const DEFAULT_BRANCH: &str = "main";
+pub const DEFAULT_BRANCH: &str = "main";
 
 /// The name of the branch of a first commit.
 #[derive(Clone, Debug)]
@@ -43,6 +43,7 @@ pub async fn create(app: &App, actor: &Actor, project: &Project, branch: Initial
         message: "Initial commit".into(),
         author: None,
         changes: vec![FileChange::Create { path: "README.md".into(), content: content.into_bytes() }],
+        known_ids: None,
         counts_lines: false,
     };
     if let Err(error) = file_changes::commit(app, actor, &ProjectRef::Id(project.id), changes).await {

@@ -1,11 +1,11 @@
 //! Members of projects.
 
 use chrono::NaiveDate;
-use holdfast_domain::AccessLevel;
 use holdfast_domain::activity::Action;
 use holdfast_domain::ids::UserId;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::{AccessLevel, Violations};
 use holdfast_store::accounts::user;
 use holdfast_store::activity::event::{self, NewEvent};
 use holdfast_store::namespaces::member::{self, MembershipScope, ProjectAccess};
@@ -14,7 +14,7 @@ use super::project::{Project, ProjectRef};
 use super::share::visible_shares;
 use crate::accounts::bot::{ensure_no_bot_of, ensure_visible};
 use crate::error::OnConstraint;
-use crate::namespaces::member::{Member, MemberFilter, Membership};
+use crate::namespaces::member::{Member, MemberFilter, Membership, MembershipInput, NewMemberInput, map_form_error};
 use crate::{Actor, App, Error, Resource, Result, access, events};
 
 /// Lists the direct members of a project. Members of its group are not included.
@@ -68,7 +68,7 @@ pub async fn show_any(app: &App, actor: &Actor, project: &ProjectRef, user: User
     found.ok_or(Error::NotFound(Resource::Record))
 }
 
-fn visible_access(actor: &Actor, project: &Project) -> ProjectAccess {
+pub(super) fn visible_access(actor: &Actor, project: &Project) -> ProjectAccess {
     let shared_with = visible_shares(project, actor.role()).map(|share| share.group_id.get()).collect();
     ProjectAccess { project: project.id, namespace: project.namespace.id, shared_with }
 }
@@ -157,6 +157,51 @@ pub async fn delete(app: &App, actor: &Actor, project: &ProjectRef, user: UserId
         .await?;
     holdfast_store::commit(transaction).await?;
     Ok(Some(before))
+}
+
+/// Adds the member that a form names. An invalid form is reported only to actors who may add members.
+#[crate::boxed]
+pub async fn add_by_username(app: &App, actor: &Actor, project: &ProjectRef, input: &NewMemberInput) -> Result<Member> {
+    let mut connection = app.database.connection().await?;
+    let action = ProjectAction::ManageMembers;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    let (user, membership) = input.find_user(app, &mut connection, actor).await?;
+    drop(connection);
+    add(app, actor, &ProjectRef::Id(project.id), user, membership).await.map_err(map_form_error)
+}
+
+/// Changes level and expiry date of a member as a form asks for. An invalid form is reported only to actors who may
+/// change members.
+#[crate::boxed]
+pub async fn save_form(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    user: UserId,
+    input: &MembershipInput,
+) -> Result<Member> {
+    let mut connection = app.database.connection().await?;
+    let action = ProjectAction::ManageMembers;
+    let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
+    let scope = MembershipScope::Project(project.id);
+    if member::find(&mut connection, scope, user, app.today()).await?.is_none() {
+        return Err(Error::NotFound(Resource::Record));
+    }
+    drop(connection);
+    let membership = input.parse().map_err(|message| Violations::single("expires_at", message))?;
+    update(app, actor, &ProjectRef::Id(project.id), user, membership).await
+}
+
+/// Removes the current user from the direct members of a project. Returns false, and changes nothing, if the user is not
+/// one or has another name than the form says: it was shown to another user of the same browser.
+#[crate::boxed]
+pub async fn leave(app: &App, actor: &Actor, project: &ProjectRef, username: &str) -> Result<bool> {
+    let project = access::read_project(app, actor, project, ProjectAction::ReadMembers).await?;
+    let user = &actor.current_user()?.account.summary;
+    if user.username != username {
+        return Ok(false);
+    }
+    Ok(delete(app, actor, &ProjectRef::Id(project.id), user.id).await?.is_some())
 }
 
 /// Checks the access level. A membership cannot make a user the owner of a project.

@@ -9,6 +9,7 @@ pub mod home;
 pub mod initial_commit;
 pub mod list;
 pub mod member;
+pub mod member_overview;
 pub mod project;
 pub mod share;
 pub mod star;

@@ -37,6 +37,12 @@ pub async fn show_for_update(app: &App, actor: &Actor, project: &ProjectRef) -> 
     access::read_project(app, actor, project, ProjectAction::Update).await
 }
 
+/// Returns a project to an actor who may delete it.
+#[crate::boxed]
+pub async fn show_for_deletion(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Project> {
+    access::read_project(app, actor, project, ProjectAction::Delete).await
+}
+
 /// Returns a project with the state of its import. None if the repository was not imported.
 #[crate::boxed]
 pub async fn show_with_import(app: &App, actor: &Actor, project: &ProjectRef) -> Result<(Project, Option<Import>)> {

@@ -31,6 +31,20 @@ pub async fn stats(app: &App) -> Result<JobStats> {
     Ok(JobStats { pending: queue.waiting, oldest_pending, failed: queue.failed })
 }
 
+/// The jobs and the statistics of the queue, for the page of administrators.
+#[derive(Clone, Debug)]
+pub struct JobReport {
+    pub jobs: Vec<Job>,
+    pub stats: JobStats,
+}
+
+/// Returns the unfinished jobs and the latest finished ones, at most `limit`, with the statistics of the queue.
+#[crate::boxed]
+pub async fn report(app: &App, actor: &Actor, limit: i64) -> Result<JobReport> {
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
+    Ok(JobReport { jobs: job::list(&app.database, limit).await?, stats: stats(app).await? })
+}
+
 /// Runs a job again at once, even if it has failed permanently.
 #[crate::boxed]
 pub async fn retry(app: &App, actor: &Actor, id: JobId) -> Result<()> {

@@ -14,6 +14,8 @@ pub enum MergeRequestState {
 
 impl MergeRequestState {
     pub const ALL: [Self; 4] = [Self::Opened, Self::Closed, Self::Reopened, Self::Merged];
+    /// The states in which it can be merged.
+    pub const OPEN: [Self; 2] = [Self::Opened, Self::Reopened];
 
     pub const fn as_i16(self) -> i16 {
         self as i16

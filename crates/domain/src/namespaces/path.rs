@@ -11,7 +11,7 @@ const FORMAT: &str =
     "can contain only letters, digits, '_', '-' and '.'. Cannot start with '-' or end in '.', '.git' or '.atom'.";
 
 /// Names that are the first path segment of pages or of the API.
-const RESERVED: [&str; 40] = [
+const RESERVED: [&str; 41] = [
     ".well-known",
     "admin",
     "all",
@@ -42,6 +42,7 @@ const RESERVED: [&str; 40] = [
     "s",
     "search",
     "services",
+    "setup",
     "sign_in",
     "sign_out",
     "snippets",

@@ -35,6 +35,11 @@ impl TreeEntry {
             _ => EntryKind::File,
         }
     }
+
+    /// Returns whether the file is a symbolic link, whose content is the path of another file.
+    pub fn is_symbolic_link(&self) -> bool {
+        self.mode == 0o120000
+    }
 }
 
 /// The result of a lookup in a tree.

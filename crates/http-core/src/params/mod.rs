@@ -14,7 +14,7 @@ use utoipa::openapi::{RefOr, Schema};
 use crate::RequestError;
 
 pub use raw::{RawParams, UploadedFile};
-pub use read::{file, flatten, list, nullable, optional, required};
+pub use read::{file, flatten, list, nullable, optional, optional_file, required};
 /// The crates that [`choice!`](crate::choice!) refers to, so that its users need not depend on them.
 #[doc(hidden)]
 pub use {serde_json, utoipa};
@@ -38,6 +38,23 @@ impl ParamSet for () {
 
     fn describe() -> Vec<ParamDoc> {
         Vec::new()
+    }
+}
+
+/// The parameters of two declarations.
+impl<A: ParamSet, B: ParamSet> ParamSet for (A, B) {
+    const TAKES_FILE: bool = A::TAKES_FILE || B::TAKES_FILE;
+
+    fn read(raw: &RawParams, problems: &mut Problems) -> Option<Self> {
+        // Both are read before the first invalid parameter ends the function, so that errors are reported together.
+        let (first, second) = (A::read(raw, problems), B::read(raw, problems));
+        Some((first?, second?))
+    }
+
+    fn describe() -> Vec<ParamDoc> {
+        let mut described = A::describe();
+        described.extend(B::describe());
+        described
     }
 }
 
@@ -85,6 +102,7 @@ pub fn name(field: &'static str) -> &'static str {
 /// - `nullable name: T`, a [`Field`](holdfast_domain::Field): absent, null and a value are distinguished;
 /// - `list name: T`, a `Vec`: `name[]=1&name[]=2`, `name=1,2` or a JSON array;
 /// - `file name: UploadedFile`, which must be sent as a part of a multipart form;
+/// - `optional_file name: UploadedFile`, an `Option`: another value than a part with a file name is ignored;
 /// - `flatten name: P`, all parameters of another declaration.
 ///
 /// The doc comment of a field is its description in the OpenAPI document. A required field without one has the

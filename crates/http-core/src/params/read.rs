@@ -153,6 +153,22 @@ pub mod file {
     }
 }
 
+pub mod optional_file {
+    use super::*;
+    use crate::params::raw::FromFile;
+
+    pub type Read<T> = Option<T>;
+    pub const TAKES_FILE: bool = true;
+
+    pub fn read<T: FromFile>(raw: &RawParams, name: &str, _: &mut Problems) -> Option<Option<T>> {
+        Some(raw.file(name).map(T::from_file))
+    }
+
+    pub fn describe<T: FromFile>(name: &'static str, description: &'static str) -> Option<ParamDoc> {
+        Some(ParamDoc { name, description, is_required: false, schema: T::schema() })
+    }
+}
+
 pub mod flatten {
     use super::*;
     use crate::params::ParamSet;

@@ -7,9 +7,9 @@ use holdfast_app::namespaces::group::GroupRef;
 use holdfast_app::planning::label::LabelRef;
 use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::ids::{
-    AwardId, BoardId, BoardListId, BuildId, DiscussionId, EmailId, HookId, IssueId, LabelId, MergeRequestId,
-    MergeRequestVersionId, MilestoneId, NamespaceId, NoteId, PipelineId, ProjectId, RunnerId, SshKeyId, TodoId,
-    TokenId, UserId,
+    AwardId, BoardId, BoardListId, BuildId, DiscussionId, DraftNoteId, EmailId, HookId, IssueId, LabelId,
+    MergeRequestId, MergeRequestVersionId, MilestoneId, NamespaceId, NoteId, PipelineId, ProjectId, RunnerId, SshKeyId,
+    TodoId, TokenId, TriggerId, UserId,
 };
 use holdfast_domain::{AccessLevel, Visibility};
 use serde_json::Value;
@@ -358,6 +358,7 @@ ids!(
     MilestoneId,
     AwardId,
     DiscussionId,
+    DraftNoteId,
     TodoId,
     IssueId,
     MergeRequestId,
@@ -365,5 +366,6 @@ ids!(
     NoteId,
     PipelineId,
     BuildId,
-    RunnerId
+    RunnerId,
+    TriggerId
 );

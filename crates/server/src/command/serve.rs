@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use axum::Router;
 use axum::routing::get;
+use holdfast_app::accounts::setup;
 use holdfast_app::client::ConnectionLimits;
 use holdfast_app::hooks::dispatch;
 use holdfast_app::repository::warming;
 use holdfast_app::worker::Concurrency;
-use holdfast_app::{App, worker};
+use holdfast_app::{Actor, App, Error, worker};
 use holdfast_http::{Connections, InstanceUrls, Limits, RequestLimits};
 use holdfast_store::cache;
 use holdfast_store::migrate::{self, SchemaState};
@@ -34,7 +35,7 @@ pub fn run(configuration: &Configuration) -> anyhow::Result<()> {
 }
 
 async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyhow::Result<()> {
-    let app = Arc::new(build_app(configuration)?);
+    let app = Arc::new(build_app(configuration)?.with_configuration(configuration.effective_settings()?));
     cache::ensure_own(&app.settings.git.cache_directory)?;
     let mut limits = configuration.limits();
     limits.max_connections = limits.max_connections.min(open_file_share(2));
@@ -59,6 +60,9 @@ async fn serve(configuration: &Configuration, metrics: PrometheusHandle) -> anyh
         tokio::spawn(warm(app.clone()));
     }
     tokio::spawn(run_upkeep(metrics.clone(), app.clone()));
+    if configuration.web.enabled {
+        tokio::spawn(announce_setup(app.clone()));
+    }
     let shutdown = app.shutdown.clone();
     let monitoring = configuration.monitoring_listen()?;
     if let Some(address) = monitoring {
@@ -214,6 +218,33 @@ async fn warm(app: Arc<App>) {
             Err(error) => tracing::warn!(%error, "cache warming failed"),
         },
         () = app.shutdown.cancelled() => {}
+    }
+}
+
+/// Logs a code for the creation of the first administrator, if there is no user yet.
+async fn announce_setup(app: Arc<App>) {
+    // The database may not be ready yet.
+    let mut interval = tokio::time::interval(Duration::from_secs(5));
+    loop {
+        tokio::select! {
+            _ = interval.tick() => {}
+            () = app.shutdown.cancelled() => return,
+        }
+        match setup::is_needed(&app).await {
+            Ok(false) => return,
+            Ok(true) => break,
+            Err(error) => tracing::warn!(%error, "checking for users failed"),
+        }
+    }
+    match setup::create_code(&app, &Actor::Operator).await {
+        Ok(code) => tracing::warn!(
+            url = app.settings.site.url("/setup"),
+            setup_code = code,
+            "no user exists yet, create the first administrator in a browser with this code"
+        ),
+        // Another node has just served the first run.
+        Err(Error::Conflict(_)) => {}
+        Err(error) => tracing::warn!(%error, "creating a setup code failed"),
     }
 }
 

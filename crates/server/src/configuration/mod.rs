@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use holdfast_app::Settings;
+use holdfast_app::instance::configuration::EffectiveSetting;
 use holdfast_app::worker::Concurrency;
 use holdfast_http::{InstanceUrls, Limits};
 use holdfast_store::Options;
@@ -309,6 +310,11 @@ impl Configuration {
             site: self.site()?,
             web: self.web.settings(),
         })
+    }
+
+    /// Returns the effective settings with their sources, without secrets.
+    pub fn effective_settings(&self) -> Result<Vec<EffectiveSetting>, InvalidSetting> {
+        sources::effective_settings(self.file.as_deref())
     }
 
     pub fn site(&self) -> Result<InstanceUrls, InvalidSetting> {

@@ -1,9 +1,10 @@
 //! Merges the sources of settings, and renders the effective settings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use config::ConfigError;
+use holdfast_app::instance::configuration::{EffectiveSetting, SettingSource, SettingValue};
 
 use super::{Configuration, DEFAULT_TOML, InvalidSetting};
 
@@ -71,22 +72,76 @@ pub fn show(file: Option<&Path>) -> Result<String, InvalidSetting> {
     for (section, keys) in sections {
         text += &format!("[{section}]\n");
         for (key, value) in keys {
-            let is_secret = key.ends_with("secret_access_key")
-                || section == "encryption"
-                || section == "database" && key.ends_with("url");
             let value = match value.kind {
-                config::ValueKind::String(text) if is_secret && !text.is_empty() => "\"(hidden)\"".to_owned(),
-                config::ValueKind::String(text) => format!("{text:?}"),
-                config::ValueKind::Array(items) => {
-                    format!("{:?}", items.iter().map(ToString::to_string).collect::<Vec<_>>())
+                config::ValueKind::String(text) if is_secret(&section, &key) && !text.is_empty() => {
+                    "\"(hidden)\"".to_owned()
                 }
-                other => other.to_string(),
+                kind => render(kind),
             };
             text += &format!("{key} = {value}\n");
         }
         text.push('\n');
     }
     Ok(text)
+}
+
+fn is_secret(section: &str, key: &str) -> bool {
+    key.ends_with("secret_access_key") || section == "encryption" || section == "database" && key.ends_with("url")
+}
+
+/// Renders a value as it is written in a configuration file.
+fn render(value: config::ValueKind) -> String {
+    match value {
+        config::ValueKind::String(text) => format!("{text:?}"),
+        config::ValueKind::Array(items) => {
+            format!("{:?}", items.iter().map(ToString::to_string).collect::<Vec<_>>())
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns the effective settings with their sources, for the page of administrators. Of secrets, and of addresses that
+/// can contain a password, only is returned whether they are set.
+pub fn effective_settings(file: Option<&Path>) -> Result<Vec<EffectiveSetting>, InvalidSetting> {
+    effective_settings_from(file, std::env::vars().collect())
+}
+
+fn effective_settings_from(
+    file: Option<&Path>,
+    environment: config::Map<String, String>,
+) -> Result<Vec<EffectiveSetting>, InvalidSetting> {
+    type Sections = BTreeMap<String, BTreeMap<String, config::Value>>;
+    let convert_error = |error: ConfigError| InvalidSetting::from_config(&error, None, file);
+    let variables: BTreeSet<String> = environment.keys().map(|name| name.to_ascii_uppercase()).collect();
+    let merged = merge(file, environment)?;
+    let text = file.map(std::fs::read_to_string).transpose().ok().flatten().unwrap_or_default();
+    let own = config::Config::builder().add_source(config::File::from_str(&text, config::FileFormat::Toml));
+    let in_file: Sections = own.build().and_then(config::Config::try_deserialize).map_err(convert_error)?;
+    let sections: Sections = merged.try_deserialize().map_err(convert_error)?;
+    let mut settings = Vec::new();
+    for (section, keys) in sections {
+        for (key, value) in keys {
+            let variable = format!("HOLDFAST__{section}__{key}").to_ascii_uppercase();
+            let source = match in_file.get(&section).is_some_and(|keys| keys.contains_key(&key)) {
+                _ if variables.contains(&variable) => SettingSource::Environment,
+                true => SettingSource::File,
+                false => SettingSource::Default,
+            };
+            let value = match value.kind {
+                config::ValueKind::String(text)
+                    if is_secret(&section, &key) || text.contains("://") && text.contains('@') =>
+                {
+                    SettingValue::Secret { is_set: !text.is_empty() }
+                }
+                kind if is_secret(&section, &key) => {
+                    SettingValue::Secret { is_set: !matches!(kind, config::ValueKind::Nil) }
+                }
+                kind => SettingValue::Shown(render(kind)),
+            };
+            settings.push(EffectiveSetting { section: section.clone(), key, value, source });
+        }
+    }
+    Ok(settings)
 }
 
 #[cfg(test)]
@@ -116,6 +171,34 @@ mod tests {
         }
         let text = trusted_proxies("[10.0.0.0/8, proxy]").unwrap_err().to_string();
         assert!(text.contains("server.trusted_proxies") && text.contains("fix: "), "{text}");
+    }
+
+    #[test]
+    fn effective_settings_have_a_source_and_no_secrets() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("holdfast.toml");
+        let text = "[database]\nurl = \"postgres://u:hunter42@h/d\"\n[accounts]\nprojects_limit = 7\n[hooks]\nconcurrency = 3\n";
+        std::fs::write(&file, text).unwrap();
+        let variables = [
+            ("HOLDFAST__HOOKS__CONCURRENCY".to_owned(), "5".to_owned()),
+            ("HOLDFAST__ENCRYPTION__KEY".to_owned(), "hunter42".to_owned()),
+            ("HOLDFAST__TELEMETRY__OTLP_ENDPOINT".to_owned(), "http://u:hunter42@h".to_owned()),
+        ];
+        let settings = effective_settings_from(Some(&file), variables.into()).unwrap();
+        let find = |section: &str, key: &str| {
+            let found = settings.iter().find(|setting| setting.section == section && setting.key == key).unwrap();
+            (found.value.clone(), found.source)
+        };
+        let shown = |text: &str| SettingValue::Shown(text.to_owned());
+        let secret = SettingValue::Secret { is_set: true };
+        assert_eq!(find("accounts", "projects_limit"), (shown("7"), SettingSource::File));
+        assert_eq!(find("hooks", "concurrency"), (shown("5"), SettingSource::Environment));
+        assert_eq!(find("accounts", "confirm_minutes").1, SettingSource::Default);
+        assert_eq!(find("database", "url"), (secret.clone(), SettingSource::File));
+        assert_eq!(find("encryption", "key"), (secret.clone(), SettingSource::Environment));
+        assert_eq!(find("telemetry", "otlp_endpoint"), (secret, SettingSource::Environment));
+        assert_eq!(find("database", "direct_url"), (SettingValue::Secret { is_set: false }, SettingSource::Default));
+        assert!(!format!("{settings:?}").contains("hunter42"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub mod email;
 pub mod ghost;
 pub mod host_key;
 pub mod identity;
+pub mod setup_code;
 pub mod ssh_key;
 pub mod token;
 pub mod user;

@@ -87,7 +87,7 @@ pub struct Period {
 
 impl Period {
     /// Writes the conditions about the events of the only table of a query, each after `and`.
-    fn push(self, query: &mut QueryBuilder<Postgres>) {
+    pub(super) fn push(self, query: &mut QueryBuilder<Postgres>) {
         if let Some(from) = self.from {
             query.push(" and created_at >= ").push_bind(from);
         }
@@ -167,7 +167,7 @@ pub async fn list_for_user(
 }
 
 /// The columns that identify an event by an index, within one partition. The indexes contain all of them.
-const KEY_COLUMNS: &str = "id, created_at, project_id, audience";
+pub(super) const KEY_COLUMNS: &str = "id, created_at, project_id, audience";
 
 /// The columns of an event. Details of pushes and bodies of notes that were stored before there was a limit are
 /// truncated: such details may contain two megabytes of commit messages. Small details are recognized by their stored
@@ -215,17 +215,22 @@ async fn list(
 
 /// For each audience, the projects with events of a user that the viewer may see. Each event is compared with it, so
 /// that visibility does not depend on the index of authors alone.
-struct VisibleProjects {
+pub(super) struct VisibleProjects {
     by_audience: [Vec<i64>; Audience::ALL.len()],
     period: Period,
 }
 
 /// Maximum number of a user's most recent events that are scanned. Scanning them is less work than merging many
 /// projects.
-const MAX_RECENT_EVENTS: i64 = 20_000;
+pub(super) const MAX_RECENT_EVENTS: i64 = 20_000;
 
 impl VisibleProjects {
-    async fn load(connection: &mut Connection, user: UserId, viewer: Viewer, period: Period) -> Result<Self> {
+    pub(super) async fn load(
+        connection: &mut Connection,
+        user: UserId,
+        viewer: Viewer,
+        period: Period,
+    ) -> Result<Self> {
         let mut query = QueryBuilder::new("select p.id, case when ");
         push_has_level(&mut query, viewer, AccessLevel::Reporter);
         query.push(" then ").push(Audience::IssueManagers.as_i16()).push("::smallint when p.visibility_level >= ");
@@ -243,7 +248,7 @@ impl VisibleProjects {
     }
 
     /// Writes a scan of the user's most recent events that skips hidden ones.
-    fn push_recent(&self, query: &mut QueryBuilder<Postgres>, user: UserId) {
+    pub(super) fn push_recent(&self, query: &mut QueryBuilder<Postgres>, user: UserId) {
         query.push("from (select ").push(KEY_COLUMNS).push(" from events where author_id = ").push_bind(user.get());
         self.period.push(query);
         query.push(" order by id desc limit ").push(MAX_RECENT_EVENTS).push(") e where false");

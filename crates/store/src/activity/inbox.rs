@@ -1,5 +1,5 @@
-//! What needs the attention of a user: failed pipelines and requests for access. The pipelines are a bounded range of
-//! an index.
+//! What needs the attention of a user: failed pipelines, failing hooks and requests for access. The pipelines and the
+//! hooks are bounded ranges of indexes.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use holdfast_domain::ci::Status;
@@ -11,36 +11,62 @@ use crate::accounts::user::UserSummary;
 use crate::projects::list::{Viewer, push_has_level};
 use crate::{Connection, Result};
 
-/// The newest pipeline of a ref, which has failed.
+/// What has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The newest pipeline of a ref.
+    Pipeline,
+    /// A hook whose deliveries are tried again.
+    FailingHook,
+    /// A hook that has failed for so long that its deliveries are tried only from time to time.
+    PausedHook,
+}
+
+/// A pipeline or a hook that has failed.
 #[derive(Clone, Debug, sqlx::FromRow)]
-pub struct FailedPipeline {
-    #[sqlx(try_from = "i64")]
-    pub id: PipelineId,
+pub struct Failure {
+    kind: i16,
+    /// The id of the pipeline or of the hook.
+    pub id: i64,
     /// The path of the project, with its namespace.
     pub project_path: String,
-    /// The short name of a branch or a tag.
-    #[sqlx(rename = "ref")]
-    pub ref_name: String,
+    /// The short name of the branch or tag, or the URL of the hook.
+    pub name: String,
     /// The message of the commit.
     pub message: Option<String>,
-    pub created_at: DateTime<Utc>,
-    pub finished_at: Option<DateTime<Utc>>,
+    /// The end of the pipeline, or the first failure since the last successful delivery.
+    pub failed_at: DateTime<Utc>,
+}
+
+impl Failure {
+    pub const fn kind(&self) -> FailureKind {
+        match self.kind {
+            1 => FailureKind::Pipeline,
+            2 => FailureKind::FailingHook,
+            _ => FailureKind::PausedHook,
+        }
+    }
 }
 
 /// Maximum number of failed pipelines of a user that are compared with the newer pipelines of their refs.
 const MAX_COMPARED_PIPELINES: i64 = 200;
+/// Maximum number of failing hooks of the instance whose projects are compared with those of the user. Arbitrary.
+const MAX_COMPARED_HOOKS: i64 = 2_000;
 
-/// Lists pipelines of the viewer's pushes that failed and were not followed by another pipeline of the same ref, newest
-/// first. Leaves out projects whose builds the viewer may not read any more.
-pub async fn list_failed_pipelines(
+/// Lists pipelines of the viewer's pushes that failed and were not followed by another pipeline of the same ref, without
+/// those whose builds the viewer may not read any more, and failing hooks of projects that the user manages by a
+/// membership. Of each kind, these are the last ones that failed, and all together are sorted from the first one on.
+pub async fn list_failures(
     connection: &mut Connection,
     user: UserId,
     viewer: Viewer,
     limit: i64,
-) -> Result<Vec<FailedPipeline>> {
+) -> Result<Vec<Failure>> {
     let mut query = QueryBuilder::<Postgres>::new(
-        "select l.id, n.path || '/' || p.path as project_path, l.ref, l.commit ->> 'message' as message, l.created_at, \
-         l.finished_at from (select * from pipelines where status = 'failed' and user_id = ",
+        "select kind, id, project_path, name, message, failed_at from (\
+         (select 1::smallint as kind, l.id, n.path || '/' || p.path as project_path, l.ref as name, \
+         l.commit ->> 'message' as message, coalesce(l.finished_at, l.created_at) as failed_at \
+         from (select * from pipelines where status = 'failed' and user_id = ",
     );
     query.push_bind(user.get()).push(" order by id desc limit ").push(MAX_COMPARED_PIPELINES);
     query.push(") l join projects p on p.id = l.project_id join namespaces n on n.id = p.namespace_id ");
@@ -51,8 +77,24 @@ pub async fn list_failed_pipelines(
         query.push("(p.public_builds and p.visibility_level >= ").push_bind(min_visibility.as_i16()).push(") or ");
     }
     push_has_level(&mut query, viewer, AccessLevel::Reporter);
-    query.push(") order by l.id desc limit ").push_bind(limit);
+    query.push(") order by l.id desc limit ").push(limit).push(") union all (");
+    // A user can manage very many projects, so the hooks are not found by project: the failing ones of the whole instance
+    // are read, and each is checked by index lookups.
+    query.push("select case when q.paused_at is null then 2::smallint else 3::smallint end, h.id, n.path || '/' || p.path, h.url, null, ");
+    query.push("q.failing_since from (select * from hook_queues where failing_since is not null ");
+    query.push("order by failing_since desc limit ").push(MAX_COMPARED_HOOKS);
+    query.push(") q join hooks h on h.id = q.hook_id join projects p on p.id = h.project_id ");
+    query.push("join namespaces n on n.id = p.namespace_id where not p.archived and (");
+    push_has_level(&mut query, own_viewer(user, viewer.today), AccessLevel::Master);
+    query.push(") order by q.failing_since desc, h.id desc limit ").push(limit);
+    query.push(")) found order by failed_at, id");
     Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
+/// Returns a viewer who has only the rights of memberships: administrators are not asked to decide about, or to repair,
+/// all projects of the instance.
+const fn own_viewer(user: UserId, today: NaiveDate) -> Viewer {
+    Viewer { user: Some(user), min_visibility: Some(Visibility::Public), today }
 }
 
 /// A request for access to a group or a project.
@@ -88,9 +130,7 @@ pub async fn list_access_requests(
     query.push("(select r.user_id, n.path || '/' || p.path, false, r.requested_at from access_requests r ");
     query.push("join projects p on p.id = r.project_id join namespaces n on n.id = p.namespace_id ");
     query.push("where r.project_id is not null and (");
-    // Administrators decide only what their memberships let them decide, so no viewer sees everything here.
-    let viewer = Viewer { user: Some(user), min_visibility: Some(Visibility::Public), today };
-    push_has_level(&mut query, viewer, AccessLevel::Master);
+    push_has_level(&mut query, own_viewer(user, today), AccessLevel::Master);
     query.push("))) found join users u on u.id = found.user_id order by found.requested_at, u.id limit ");
     query.push_bind(limit);
     Ok(query.build_query_as().fetch_all(connection).await?)

@@ -10,6 +10,7 @@ pub mod pending_build;
 pub mod pipeline;
 pub mod queue;
 pub mod runner;
+pub mod runner_details;
 pub mod running_build;
 pub mod stage_step;
 pub mod trace;

@@ -184,6 +184,8 @@ pub struct RunnerFilter {
     pub last_contact: Option<LastContact>,
     /// Tags that the runner has.
     pub tags: Vec<String>,
+    /// Only runners that this project can enable: they are neither shared nor locked nor assigned to it.
+    pub can_be_enabled_for: Option<ProjectId>,
 }
 
 /// The time at which runners contacted the server last.
@@ -254,6 +256,10 @@ pub async fn list(
             }
             if !filter.tags.is_empty() {
                 query.push(" and r.tags @> ").push_bind(filter.tags.clone());
+            }
+            if let Some(project) = filter.can_be_enabled_for {
+                query.push(" and not r.shared and not r.locked and not exists (select from runner_projects rp ");
+                query.push("where rp.runner_id = r.id and rp.project_id = ").push_bind(project.get()).push(")");
             }
         },
         order: "r.id",

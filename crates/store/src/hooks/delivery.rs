@@ -91,6 +91,42 @@ pub async fn list(database: &Database, hook: HookId, page: PageRequest) -> Resul
     list.fetch(&mut *database.connection().await?, page).await
 }
 
+#[derive(sqlx::FromRow)]
+struct LatestRow {
+    hook_id: i64,
+    #[sqlx(flatten)]
+    delivery: Delivery,
+}
+
+/// Lists the latest delivery of each of these hooks, with the id of the hook. Hooks without deliveries are left out.
+pub async fn list_latest(connection: &mut Connection, hooks: &[HookId]) -> Result<Vec<(HookId, Delivery)>> {
+    let ids: Vec<i64> = hooks.iter().map(|id| id.get()).collect();
+    let mut query = QueryBuilder::new("select d.hook_id, ");
+    query.push(COLUMNS).push(" from unnest(").push_bind(ids).push(") i (id) cross join lateral ");
+    query.push("(select * from deliveries d where d.hook_id = i.id order by d.sequence desc limit 1) ").push(JOINS);
+    let rows: Vec<LatestRow> = query.build_query_as().fetch_all(connection).await?;
+    Ok(rows.into_iter().map(|row| (row.hook_id.into(), row.delivery)).collect())
+}
+
+/// The delivery that a hook sends next.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct NextDelivery {
+    #[sqlx(flatten)]
+    pub delivery: Delivery,
+    /// When it is sent, or sent again. While a node sends deliveries of the hook, the time at which its lease expires.
+    pub due_at: Option<DateTime<Utc>>,
+}
+
+/// Finds the delivery that a hook sends next. Returns None if none is pending.
+pub async fn find_next(connection: &mut Connection, hook: HookId) -> Result<Option<NextDelivery>> {
+    let mut query = QueryBuilder::new("select q.due_at, ");
+    query.push(COLUMNS).push(" from hook_queues q join hooks h on h.id = q.hook_id cross join lateral ");
+    query.push("(select * from deliveries d where d.hook_id = q.hook_id ");
+    query.push("and d.sequence > coalesce(q.restart_after, q.position) order by d.sequence limit 1) d ");
+    query.push("where q.hook_id = ").push_bind(hook.get());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
 /// A delivery with its response, and with the body of its request.
 #[derive(Clone, Debug, sqlx::FromRow)]
 pub struct DeliveryWithBody {

@@ -94,6 +94,18 @@ pub async fn find(
     Ok(query.build_query_as().fetch_optional(connection).await?)
 }
 
+/// Lists discussions about lines, at most `limit`: first those that are not resolved, and the oldest of them first.
+pub async fn list_about_lines(
+    connection: &mut Connection,
+    request: MergeRequestId,
+    limit: i64,
+) -> Result<Vec<Discussion>> {
+    let mut query = QueryBuilder::new("select ");
+    query.push(COLUMNS).push(" from discussions d where d.merge_request_id = ").push_bind(request.get());
+    query.push(" and d.version_id is not null order by d.resolved_at is not null, d.id limit ").push_bind(limit);
+    Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
 /// Returns the discussions of a merge request among these ids.
 pub async fn find_many(
     connection: &mut Connection,

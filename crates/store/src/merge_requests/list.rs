@@ -95,6 +95,11 @@ pub async fn count(connection: &mut Connection, filter: &Filter) -> Result<i64> 
     count_rows(connection, |query, purpose| FromClause { filter, query, purpose }.push()).await
 }
 
+/// Writes the first merge requests of a list for another statement: `from (…) mr (found_id, place)`, in no order.
+pub(crate) fn push_first(query: &mut QueryBuilder<Postgres>, filter: &Filter, limit: i64) {
+    FromClause { filter, query, purpose: Purpose::Rows(limit) }.push();
+}
+
 impl Filter {
     /// Returns the filter of all merge requests in these states, newest first.
     pub fn new(scope: RequestScope, viewer: Viewer, states: Vec<MergeRequestState>) -> Self {
@@ -266,7 +271,7 @@ impl FromClause<'_> {
 }
 
 /// Writes the condition that the viewer can read the merge requests of the project `p`.
-fn push_can_read(query: &mut QueryBuilder<Postgres>, viewer: Viewer) {
+pub(crate) fn push_can_read(query: &mut QueryBuilder<Postgres>, viewer: Viewer) {
     let Some(min_visibility) = viewer.min_visibility else { return };
     query.push(" and (p.visibility_level >= ").push_bind(min_visibility.as_i16()).push(" or ");
     push_has_level(query, viewer, AccessLevel::Reporter);

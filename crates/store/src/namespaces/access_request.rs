@@ -45,6 +45,17 @@ pub async fn list(database: &Database, scope: MembershipScope, page: PageRequest
     list.fetch(&mut *database.connection().await?, page).await
 }
 
+/// Returns whether a user has requested access and nobody has decided about it.
+pub async fn exists(connection: &mut Connection, scope: MembershipScope, user: UserId) -> Result<bool> {
+    const IN_GROUP: &str = "select exists (select from access_requests where group_id = $1 and user_id = $2)";
+    const IN_PROJECT: &str = "select exists (select from access_requests where project_id = $1 and user_id = $2)";
+    let (query, id) = match scope {
+        MembershipScope::Group(id) => (IN_GROUP, id.get()),
+        MembershipScope::Project(id) => (IN_PROJECT, id.get()),
+    };
+    Ok(sqlx::query_scalar(query).bind(id).bind(user.get()).fetch_one(connection).await?)
+}
+
 /// Inserts an access request. Returns false if the user has one already.
 pub async fn insert(
     connection: &mut Connection,

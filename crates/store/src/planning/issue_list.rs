@@ -138,6 +138,11 @@ pub async fn count(connection: &mut Connection, filter: &Filter) -> Result<i64> 
     count_rows(connection, |query, purpose| FromClause { filter, query, purpose }.push()).await
 }
 
+/// Writes the first issues of a list for another statement: `from (…) i (found_id, place)`, in no order.
+pub(crate) fn push_first(query: &mut QueryBuilder<Postgres>, filter: &Filter, limit: i64) {
+    FromClause { filter, query, purpose: Purpose::Rows(limit) }.push();
+}
+
 impl Filter {
     const fn column(&self) -> &'static str {
         match self.sort_key {

@@ -13,3 +13,4 @@ pub mod milestone;
 pub mod note;
 pub mod time_tracking;
 pub mod todo;
+pub mod todo_list;

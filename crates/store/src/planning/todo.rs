@@ -212,7 +212,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    fn push(&self, query: &mut QueryBuilder<Postgres>) {
+    pub(super) fn push(&self, query: &mut QueryBuilder<Postgres>) {
         query.push(" and t.done = ").push(self.is_done);
         if let Some(action) = self.action {
             query.push(" and t.action = ").push_bind(action.as_i16());
@@ -231,8 +231,8 @@ impl Filter {
     }
 }
 
-/// Writes the todos `t` of a user whose targets the user may read.
-fn push_readable(query: &mut QueryBuilder<Postgres>, user: UserId, today: NaiveDate) {
+/// Writes the todos `t` of a user whose targets the user may read: `from todos t … where …`.
+pub(crate) fn push_readable(query: &mut QueryBuilder<Postgres>, user: UserId, today: NaiveDate) {
     query.push(
         "from todos t join users viewer on viewer.id = t.user_id left join issues i on i.id = t.issue_id \
          left join merge_requests mr on mr.id = t.merge_request_id \

@@ -11,7 +11,7 @@ use holdfast_domain::ids::{ProjectId, SshKeyId, UserId};
 use holdfast_domain::page::{Page, PageRequest};
 use sqlx::{Postgres, QueryBuilder};
 
-use super::list::{Viewer, push_has_level};
+use super::list::{Viewer, push_can_see, push_has_level};
 use crate::page::{PagedQuery, Total, table_alias};
 use crate::{Connection, Database, Result};
 
@@ -152,6 +152,27 @@ pub async fn is_reachable(connection: &mut Connection, id: SshKeyId, viewer: Vie
     push_has_level(&mut query, viewer, AccessLevel::Master);
     query.push("))");
     Ok(query.build_query_scalar().fetch_one(connection).await?)
+}
+
+/// Lists the paths of the other projects that deploy keys of a project are linked to, as far as the viewer can see them:
+/// at most `limit` for each key.
+pub async fn list_other_projects(
+    connection: &mut Connection,
+    project: ProjectId,
+    keys: &[SshKeyId],
+    viewer: Viewer,
+    limit: i64,
+) -> Result<Vec<(SshKeyId, String)>> {
+    let ids: Vec<i64> = keys.iter().map(|id| id.get()).collect();
+    let mut query = QueryBuilder::new("select k.id, o.path from unnest(");
+    query.push_bind(ids).push(") k (id) cross join lateral (select o.path || '/' || p.path as path ");
+    query.push("from deploy_key_projects l join projects p on p.id = l.project_id ");
+    query.push("join namespaces o on o.id = p.namespace_id where l.ssh_key_id = k.id and l.project_id <> ");
+    query.push_bind(project.get());
+    push_can_see(&mut query, viewer);
+    query.push(" order by l.project_id limit ").push_bind(limit).push(") o");
+    let rows: Vec<(i64, String)> = query.build_query_as().fetch_all(connection).await?;
+    Ok(rows.into_iter().map(|(id, path)| (id.into(), path)).collect())
 }
 
 /// Links a deploy key to a project. An existing link stays as it is.

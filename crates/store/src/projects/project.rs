@@ -252,6 +252,21 @@ pub async fn find_many(connection: &mut Connection, ids: &[ProjectId]) -> Result
     Ok(query.bind(ids).fetch_all(connection).await?)
 }
 
+/// Returns the existing projects among `ids` as `viewer` sees them, also those that the viewer may not see.
+pub async fn find_many_for_viewer(
+    connection: &mut Connection,
+    ids: &[ProjectId],
+    viewer: Option<UserId>,
+    today: NaiveDate,
+) -> Result<Vec<Project>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let mut query = select_where("p.id = any($3)");
+    let query = query.build_query_as().bind(viewer.map(UserId::get)).bind(today);
+    let mut projects: Vec<Project> = query.bind(ids).fetch_all(&mut *connection).await?;
+    load_associations(connection, &mut projects, viewer, today).await?;
+    Ok(projects)
+}
+
 /// Returns at most `limit` projects of a namespace, sorted by id, without a viewer and without shares and fork sources.
 /// `after` is the last one of the batch before.
 pub async fn next_namespace_batch(
@@ -384,6 +399,19 @@ pub async fn count_in_namespace(connection: &mut Connection, namespace: Namespac
     )
     .fetch_one(connection)
     .await?)
+}
+
+/// Returns the numbers of projects in a namespace by their visibility. At most `limit` projects are counted.
+pub async fn count_by_visibility(
+    connection: &mut Connection,
+    namespace: NamespaceId,
+    limit: i64,
+) -> Result<Vec<(Visibility, i64)>> {
+    const QUERY: &str = "\
+        select visibility_level, count(*) from (select visibility_level from projects where namespace_id = $1 limit $2) \
+        counted group by visibility_level order by visibility_level";
+    let rows: Vec<(i16, i64)> = sqlx::query_as(QUERY).bind(namespace.get()).bind(limit).fetch_all(connection).await?;
+    Ok(rows.into_iter().filter_map(|(level, count)| Some((Visibility::try_from(level).ok()?, count))).collect())
 }
 
 /// Returns whether a namespace holds a project with a higher visibility.

@@ -38,6 +38,28 @@ impl Share {
     }
 }
 
+/// A share as a list of the shares of one project shows it.
+#[derive(Clone, Debug, sqlx::FromRow)]
+pub struct ShareDetail {
+    #[sqlx(try_from = "i64")]
+    pub group_id: NamespaceId,
+    pub group_name: String,
+    pub group_path: String,
+    #[sqlx(try_from = "i16")]
+    pub access_level: AccessLevel,
+    /// The first day on which the share is no longer valid.
+    pub expires_at: Option<NaiveDate>,
+}
+
+/// Lists the shares of a project with these groups, oldest first.
+pub async fn list_details(connection: &mut Connection, project: ProjectId, groups: &[i64]) -> Result<Vec<ShareDetail>> {
+    const QUERY: &str = "\
+        select s.group_id, g.name as group_name, g.path as group_path, s.access_level, s.expires_at \
+        from project_shares s join namespaces g on g.id = s.group_id \
+        where s.project_id = $1 and s.group_id = any($2) order by s.id";
+    Ok(sqlx::query_as(QUERY).bind(project.get()).bind(groups).fetch_all(connection).await?)
+}
+
 struct ShareRow {
     project_id: i64,
     group_id: i64,

@@ -58,6 +58,33 @@ fn read_file(path: &str) -> String {
     std::fs::read_to_string(repository_root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The beginnings of the reasons why no page names a request of the API.
+const REASONS: [&str; 4] = ["Alias.", "Part of a page.", "For programs.", "Not offered yet."];
+
+#[test]
+fn requests_without_a_page_are_listed_with_their_reason() {
+    let pages = holdfast_web::pages::all();
+    let named: BTreeSet<&str> = pages.list().iter().filter_map(|page| page.api_call).collect();
+    let routes = api::routes(ApiVersion::V3);
+    let requests: Vec<_> = routes.list().iter().map(|route| format!("{} {}", route.method, route.path)).collect();
+    let requests: BTreeSet<&str> = requests.iter().map(String::as_str).collect();
+    let unknown: Vec<_> = named.difference(&requests).collect();
+    assert!(unknown.is_empty(), "pages name these, which are no requests of the API: {unknown:#?}");
+    let without_page: BTreeSet<&str> = requests.difference(&named).copied().collect();
+
+    let text = read_file("docs/web-api.md");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | "));
+    let mut listed = BTreeSet::new();
+    for (request, reason) in rows {
+        assert!(REASONS.iter().any(|kind| reason.starts_with(kind)), "{request}: no reason of a known kind: {reason}");
+        assert!(listed.insert(request), "{request} is listed twice");
+    }
+    let missing: Vec<_> = without_page.difference(&listed).collect();
+    assert!(missing.is_empty(), "name these requests with `.api(…)`, or list them in docs/web-api.md: {missing:#?}");
+    let outdated: Vec<_> = listed.difference(&without_page).collect();
+    assert!(outdated.is_empty(), "remove these rows from docs/web-api.md: {outdated:#?}");
+}
+
 #[test]
 fn the_list_of_routes_is_current() {
     let v3 = routes::to_text(api::routes(ApiVersion::V3).list());

@@ -152,6 +152,19 @@ pub const PROJECT_FILTERS: &[&str] = &[
     "simple=true",
 ];
 
+/// Pages with statements that no request of the API executes.
+const PAGES: &[&str] = &[
+    "/",
+    "/dashboard/merge_requests",
+    "/dashboard/merge_requests?scope=created&state=all",
+    "/dashboard/todos",
+    "/search?q=abcd&in=issues",
+    "/search?q=abcd&in=merge_requests",
+    "/search?q=abcd&in=users",
+    "/search/jump?q=abcd",
+    "/ada",
+];
+
 /// The filters of every list of issues.
 pub const ISSUE_FILTERS: &[&str] = &[
     "",
@@ -220,6 +233,12 @@ async fn no_list_needs_a_sequential_scan() {
                 let is_expected = [200, 403].contains(&status) || status == 404 && needs_objects;
                 assert!(is_expected, "{path}?{query}: {status}");
             }
+        }
+    }
+    for username in ["ada", "root"] {
+        let browser = server.sign_in(username).await;
+        for path in PAGES {
+            assert_eq!(browser.get(path).await.status, 200, "{path}");
         }
     }
     // Adding a deploy key looks for the projects in which the current user manages it.

@@ -8,6 +8,8 @@ pub mod activity;
 pub mod ci;
 pub mod errors;
 pub mod form;
+pub mod hooks;
+pub mod instance;
 pub mod merge_requests;
 pub mod namespaces;
 pub mod pages;
@@ -21,7 +23,7 @@ pub mod visibility;
 pub mod visibility_choice;
 
 pub use holdfast_domain::site as links;
-pub use holdfast_domain::site::ProjectLinks;
+pub use holdfast_domain::site::{HookLinks, ProjectLinks};
 pub use pages::Pages;
 pub use person::Person;
 

@@ -1,4 +1,4 @@
-//! The status of pipelines and builds as an icon with a word.
+//! The status of something as an icon with a word, and that of pipelines and builds.
 
 use holdfast_app::ci::build::Build;
 use holdfast_domain::ci::Status;
@@ -16,7 +16,7 @@ pub struct StatusView {
 }
 
 impl StatusView {
-    const fn new(icon: Icon, color: &'static str, text: &'static str) -> Self {
+    pub(super) const fn new(icon: Icon, color: &'static str, text: &'static str) -> Self {
         Self { icon: icon.colored(color), color, text }
     }
 

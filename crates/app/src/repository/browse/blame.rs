@@ -124,7 +124,7 @@ fn split_lines(text: &[u8], blame: &Blame, range: &RangeInclusive<usize>) -> Vec
 #[crate::boxed]
 pub async fn show(app: &App, file: LocatedFile) -> Result<BlamedFile> {
     let default_branch = file.default_branch();
-    let LocatedFile { repository, revision, path, commit: commit_id, id } = file;
+    let LocatedFile { repository, revision, path, commit: commit_id, id, .. } = file;
     let (bytes, content) = read_content(app, &repository, commit_id, id, &path).await?;
     let commit = commit::load_one_listed(app, &repository, commit_id).await?;
     Ok(BlamedFile { project: repository.project, revision, path, commit, id, bytes, content, default_branch })

@@ -51,6 +51,9 @@ pub struct File {
     /// The revision as the address names it.
     pub revision: String,
     pub path: String,
+    /// Whether the revision is a branch.
+    pub is_branch: bool,
+    pub is_symbolic_link: bool,
     /// The id of the content.
     pub id: ObjectId,
     /// The commit of the revision, shortened as in a list.
@@ -71,11 +74,17 @@ pub struct LocatedFile {
     pub commit: ObjectId,
     /// The id of the content.
     pub id: ObjectId,
+    pub is_symbolic_link: bool,
 }
 
 impl LocatedFile {
     pub const fn project(&self) -> &Project {
         &self.repository.project
+    }
+
+    /// Returns whether the revision is a branch.
+    pub fn is_branch(&self) -> bool {
+        revision::find_branch(&*self.repository.refs, &self.revision).is_some()
     }
 
     pub fn default_branch(&self) -> Option<DefaultBranch> {
@@ -109,7 +118,8 @@ async fn locate_opened(app: &App, repository: OpenRepository, revision: String, 
     let commit = revision::resolve(app, &repository, &revision).await?.ok_or(Error::NotFound(Resource::Commit))?;
     let entry = tree::find(app, &repository, commit, path.as_str().into()).await?;
     let file = entry.filter(|entry| entry.kind() == EntryKind::File).ok_or(Error::NotFound(Resource::File))?;
-    Ok(LocatedFile { revision, path, commit, id: file.id, repository })
+    let is_symbolic_link = file.is_symbolic_link();
+    Ok(LocatedFile { revision, path, commit, id: file.id, is_symbolic_link, repository })
 }
 
 /// Returns the commit that last changed a file. Returns None if it was not found in a short time.
@@ -120,11 +130,12 @@ pub async fn find_last_commit(app: &App, file: &LocatedFile) -> Result<Option<Co
 /// Reads what the page of a file shows, with its content if that has at most `max_bytes`.
 #[crate::boxed]
 pub async fn read_file(app: &App, file: LocatedFile, max_bytes: u64) -> Result<File> {
-    let default_branch = file.default_branch();
-    let LocatedFile { repository, revision, path, commit, id } = file;
+    let (default_branch, is_branch) = (file.default_branch(), file.is_branch());
+    let LocatedFile { repository, revision, path, commit, id, is_symbolic_link } = file;
     let (bytes, content) = read_buffered(app, &repository, id, max_bytes).await?;
     let commit = commit::load_one_listed(app, &repository, commit).await?;
-    Ok(File { project: repository.project, revision, path, id, commit, bytes, content, default_branch })
+    let project = repository.project;
+    Ok(File { project, revision, path, is_branch, is_symbolic_link, id, commit, bytes, content, default_branch })
 }
 
 /// Reads the bytes of a file.
@@ -137,7 +148,7 @@ const MAX_BUFFERED_BYTES: u64 = 4 << 20;
 
 /// Reads a blob of at most `max_bytes` into memory. Returns its size and its content. The content is None if the blob
 /// is larger, or is stored as a delta of a large object.
-pub(super) async fn read_buffered(
+pub(crate) async fn read_buffered(
     app: &App,
     repository: &OpenRepository,
     id: ObjectId,

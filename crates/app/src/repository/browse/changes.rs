@@ -2,12 +2,13 @@
 //! bounded memory.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 pub use holdfast_git::diff::{ChangedLines, DiffListing, FileSelection, ListedFile};
 use holdfast_git::diff::{Diff, FileDiff, TextLimit};
-use holdfast_git::{Error as GitError, ObjectId, SHA1};
+use holdfast_git::{BareRepository, Error as GitError, ObjectId, SHA1};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
@@ -88,9 +89,21 @@ pub(super) async fn start(
     new: ObjectId,
     selection: FileSelection,
 ) -> Result<Changes> {
+    let slot = Arc::new(slot);
+    start_in(app, &slot.cached_repository.bare, slot.clone(), (old, new), selection).await
+}
+
+/// Like [`start`], but in any repository. `held` lasts as long as git reads it.
+pub(in crate::repository) async fn start_in(
+    app: &App,
+    repository: &BareRepository,
+    held: impl Send + 'static,
+    (old, new): (ObjectId, ObjectId),
+    selection: FileSelection,
+) -> Result<Changes> {
     let is_single = matches!(selection, FileSelection::Only(_));
     let limit = TextLimit::FirstLines(if is_single { MAX_LINES } else { MAX_FILE_LINES } + HEADER_LINES);
-    let mut diff = Diff::start_listed(&app.git_runtime.git, &slot.cached_repository.bare, old, new, limit)?;
+    let mut diff = Diff::start_listed(&app.git_runtime.git, repository, old, new, limit)?;
     let started_at = Instant::now();
     let listing = timeout(DIFF_TIMEOUT, diff.read_listing(&selection, MAX_FILES)).await;
     let listing = listing.map_err(|_| Error::TemporarilyUnavailable(TIMED_OUT))??;
@@ -103,7 +116,7 @@ pub(super) async fn start(
     };
     let count = listing.files.len();
     let work = async move {
-        let _slot = slot;
+        let _held = held;
         // A disconnected client is detected even while git produces no output.
         let closed = sender.closed();
         let result = tokio::select! {

@@ -92,12 +92,9 @@ fn first_entries(mut entries: Vec<TreeEntry>) -> (Vec<TreeEntry>, bool) {
 const README_NAMES: [&[u8]; 6] =
     [b"readme.md", b"readme.markdown", b"readme.rst", b"readme.adoc", b"readme.txt", b"readme"];
 
-/// The mode of a symbolic link.
-const SYMBOLIC_LINK: u16 = 0o120000;
-
 /// Returns the README among the entries of a directory. Symbolic links are not followed.
 fn find_readme(entries: &[TreeEntry]) -> Option<&TreeEntry> {
-    let files = || entries.iter().filter(|it| it.kind() == EntryKind::File && it.mode != SYMBOLIC_LINK);
+    let files = || entries.iter().filter(|it| it.kind() == EntryKind::File && !it.is_symbolic_link());
     let file_name = |path: &[u8]| path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase();
     README_NAMES.iter().find_map(|name| files().find(|it| file_name(&it.path) == **name))
 }
@@ -123,7 +120,7 @@ mod tests {
         assert_eq!(find_readme(&entries).map(|it| it.path.as_slice()), Some(&b"Readme.MD"[..]));
         assert_eq!(find_readme(&entries[2..]), None);
         assert!(find_readme(&[entry("docs/README.txt", 0o100644)]).is_some());
-        assert_eq!(find_readme(&[entry("README.md", SYMBOLIC_LINK)]), None);
+        assert_eq!(find_readme(&[entry("README.md", 0o120000)]), None);
     }
 
     #[test]

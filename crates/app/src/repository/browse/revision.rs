@@ -75,7 +75,7 @@ const MAX_REF_BYTES: usize = 255;
 
 /// Splits the end of a page's address, such as `feature/x/src/main.rs`, into a revision for [`resolve`] and a path. The
 /// revision is the longest beginning that names a ref, or the first segment if none does.
-pub(super) fn split_address<'a>(refs: &impl RefLookup, address: &'a str) -> (&'a str, &'a str) {
+pub(crate) fn split_address<'a>(refs: &impl RefLookup, address: &'a str) -> (&'a str, &'a str) {
     let address = address.trim_matches('/');
     let names_ref = |name: &str| {
         let is_full_name = name.starts_with("refs/") && refs.find(name).is_some();
@@ -86,6 +86,15 @@ pub(super) fn split_address<'a>(refs: &impl RefLookup, address: &'a str) -> (&'a
     let ref_end = candidates.into_iter().rev().find(|end| names_ref(&address[..*end]));
     let end = ref_end.or_else(|| ends().next()).unwrap_or(address.len());
     (&address[..end], address[end..].trim_start_matches('/'))
+}
+
+/// Returns the branch that [`resolve`] finds for a revision. Returns None for a tag or a commit.
+pub(crate) fn find_branch<'a>(refs: &impl RefLookup, revision: &'a str) -> Option<&'a str> {
+    if refs.find(&format!("refs/tags/{revision}")).is_some() {
+        return None;
+    }
+    let is_branch = |name: &&str| refs.find(&format!("refs/heads/{name}")).is_some();
+    Some(revision).filter(is_branch).or_else(|| revision.strip_prefix("refs/heads/").filter(is_branch))
 }
 
 /// Returns the text that names a commit in the address of a page: the revision that was resolved to it or, if the page
@@ -170,6 +179,24 @@ mod tests {
             ("", ("", "")),
         ] {
             assert_eq!(split_address(&refs, address), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_branch_is_named_unless_a_tag_has_its_name() {
+        let refs = Refs(&["refs/heads/main", "refs/heads/v1", "refs/tags/v1", "refs/heads/refs/heads/x"]);
+        for (revision, expected) in [
+            ("main", Some("main")),
+            ("refs/heads/main", Some("main")),
+            ("v1", None),
+            ("refs/heads/v1", Some("v1")),
+            ("refs/tags/v1", None),
+            ("refs/heads/x", Some("refs/heads/x")),
+            ("0123abcd", None),
+            ("main~1", None),
+            ("", None),
+        ] {
+            assert_eq!(find_branch(&refs, revision), expected, "{revision}");
         }
     }
 

@@ -77,6 +77,8 @@ pub struct Directory {
     pub project: Project,
     /// The revision as the address names it.
     pub revision: String,
+    /// Whether the revision is a branch.
+    pub is_branch: bool,
     /// The path of the directory, which is empty for the root.
     pub path: String,
     /// The commit of the revision, shortened as in a list.
@@ -110,6 +112,7 @@ pub async fn show(
     let readme = overview::load_readme(app, &repository, &entries.items).await?;
     Ok(Directory {
         default_branch: DefaultBranch::find(&repository.refs),
+        is_branch: revision::find_branch(&*repository.refs, revision).is_some(),
         revision: revision.to_owned(),
         path: path.to_owned(),
         project: repository.project,
@@ -181,7 +184,7 @@ async fn read_directory(
 }
 
 /// Returns the entry at a path of a commit.
-pub(super) async fn find(
+pub(crate) async fn find(
     app: &App,
     repository: &OpenRepository,
     commit: ObjectId,

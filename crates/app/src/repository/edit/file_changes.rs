@@ -1,5 +1,7 @@
 //! Creates a commit with changes of files.
 
+use std::sync::Arc;
+
 use holdfast_git::commits::{self, CommitQuery};
 use holdfast_git::diff::{self, ChangedLines};
 use holdfast_git::new_commit::NewCommit;
@@ -8,8 +10,11 @@ use holdfast_git::tree_edit::{self, EditConflict, EditedTree, TreeEdit};
 use holdfast_git::{ObjectId, SHA1, TreePath};
 use holdfast_store::projects::project::{Project, ProjectRef};
 
-use super::open_branch::{MAX_ATTEMPTS, OpenBranch, acquire_push_permit, explain, too_many_updates};
+use super::open_branch::{
+    MAX_ATTEMPTS, OpenBranch, acquire_push_permit, acquire_test_permit, explain, too_many_updates,
+};
 use crate::actor::CurrentUser;
+use crate::repository::browse::changes::{self, Changes, FileSelection};
 use crate::repository::browse::commit::Commit;
 use crate::repository::check_message_size;
 use crate::repository::refs::new_objects::signature;
@@ -51,6 +56,9 @@ pub struct CommitChanges {
     /// The name and the address of the author. The current user if None.
     pub author: Option<(String, String)>,
     pub changes: Vec<FileChange>,
+    /// The ids of the existing files that the changes replace, in their order, if the client knows them. The commit is
+    /// rejected if a file has another one.
+    pub known_ids: Option<Vec<Option<ObjectId>>>,
     /// Whether the number of changed lines is wanted.
     pub counts_lines: bool,
 }
@@ -67,21 +75,23 @@ pub struct CreatedCommit {
 const NO_BRANCH: &str = "You can only create or edit files when you are on a branch";
 const BLANK_MESSAGE: &str = "The commit message is empty";
 const INVALID_PATH: &str = "The path of a file is not valid";
-const FILE_CHANGED: &str = "The file has been changed since you began to edit it";
-const FILE_EXISTS: &str = "Your changes could not be committed because a file with the same name already exists";
+pub(super) const FILE_CHANGED: &str = "The file has been changed since you began to edit it";
+pub(super) const FILE_EXISTS: &str =
+    "Your changes could not be committed because a file with the same name already exists";
 
 /// Creates a commit on a branch, or on a new branch. If one of the changes is not possible, there is no commit. The
 /// first commit of a repository creates the branch.
 #[crate::boxed]
 pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: CommitChanges) -> Result<CreatedCommit> {
     let permit = acquire_push_permit(app, actor, project).await?;
-    let mut replaced = None;
+    let mut replaced = input.known_ids.clone();
     for _ in 0..MAX_ATTEMPTS {
         let start = input.start_branch.as_deref();
         let branch = OpenBranch::open_or_create(app, actor, project, &input.branch, start, &permit).await?;
         let branch = branch.ok_or_else(|| Error::Rejected(NO_BRANCH.into()))?;
         let tree = edit_tree(app, &branch, &input).await?;
-        // The branch was updated since the first attempt. What others have changed meanwhile is not overwritten.
+        // The branch was updated since the client read it, or since the first attempt. What others have changed meanwhile
+        // is not overwritten.
         if replaced.as_ref().is_some_and(|replaced| *replaced != tree.replaced) {
             return Err(Error::Rejected(FILE_CHANGED.into()));
         }
@@ -93,6 +103,26 @@ pub async fn commit(app: &App, actor: &Actor, project: &ProjectRef, input: Commi
         replaced = Some(tree.replaced);
     }
     Err(too_many_updates())
+}
+
+/// Compares the branch with a commit that is not added to it. Shows the file with this path after the change, or before
+/// it if it is deleted.
+pub(super) async fn compare(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    input: &CommitChanges,
+    path: &str,
+) -> Result<Changes> {
+    let permit = acquire_test_permit(app, actor).await;
+    let start = input.start_branch.as_deref();
+    let branch = OpenBranch::open_or_create(app, actor, project, &input.branch, start, &permit).await?;
+    let branch = Arc::new(branch.ok_or_else(|| Error::Rejected(NO_BRANCH.into()))?);
+    let tree = edit_tree(app, &branch, input).await?;
+    let old = branch.base.unwrap_or(ObjectId::empty_tree(SHA1));
+    let selection = FileSelection::Only(path.as_bytes().to_vec());
+    let held = branch.clone();
+    changes::start_in(app, branch.quarantine().repository(), held, (old, tree.id), selection).await
 }
 
 /// Writes the tree with the changes, on the commit that the new one follows.

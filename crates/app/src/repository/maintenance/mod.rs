@@ -105,6 +105,15 @@ pub(super) async fn apply_backpressure(app: &App, project: &Project, progress: &
     }
 }
 
+/// Enqueues a maintenance job for a repository, unless one is waiting already.
+#[crate::boxed]
+pub async fn request(app: &App, actor: &Actor, project: &ProjectRef) -> Result<()> {
+    access::authorize_instance(actor, InstanceAction::OperateInstance)?;
+    let mut connection = app.database.connection().await?;
+    let project = access::authorize_project(app, &mut connection, actor, project, ProjectAction::Read).await?;
+    Ok(maintenance::enqueue(&mut connection, project.id).await?)
+}
+
 /// The number of packs before and after a maintenance run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaintenanceReport {

@@ -3,11 +3,12 @@
 use holdfast_domain::AccessLevel;
 use holdfast_domain::page::{Page, PageRequest};
 use holdfast_domain::policy::ProjectAction;
-use holdfast_domain::repository::Rule;
+use holdfast_domain::repository::{Rule, TagRule};
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::commit;
-use holdfast_store::projects::project::ProjectRef;
-use holdfast_store::repository::protection;
+use holdfast_store::projects::project::{Project, ProjectRef};
+use holdfast_store::repository::snapshot::RefKind;
+use holdfast_store::repository::{protection, tag_protection};
 
 pub use holdfast_store::repository::protection::StoredRule;
 
@@ -29,6 +30,51 @@ pub async fn list(
     let action = ProjectAction::ProtectBranches;
     let project = access::authorize_project(app, &mut connection, actor, project, action).await?;
     Ok(protection::list_stored(&mut connection, project.id, search, page).await?)
+}
+
+/// The rules of a project for branches and tags, with what their page shows.
+#[derive(Debug)]
+pub struct ProtectionRules {
+    pub project: Project,
+    pub branches: Page<BranchRule>,
+    /// All rules for tags. Their number is limited when they are created.
+    pub tags: Vec<TagRule>,
+    /// The names of the first branches, which the form for a new rule suggests.
+    pub suggestions: Vec<String>,
+}
+
+/// A rule for a branch or, with a wildcard, for several branches.
+#[derive(Clone, Debug)]
+pub struct BranchRule {
+    pub rule: Rule,
+    /// Whether there is a branch with the name of the rule. False for a rule with a wildcard.
+    pub is_branch: bool,
+}
+
+/// Maximum number of branches that are suggested. Arbitrary.
+const MAX_SUGGESTIONS: usize = 100;
+
+/// Lists the rules of a project for branches and tags by name.
+#[crate::boxed]
+pub async fn list_with_tags(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    page: PageRequest,
+) -> Result<ProtectionRules> {
+    let repository = open_repository(app, actor, project, ProjectAction::ProtectBranches).await?;
+    let id = repository.project.id;
+    let mut connection = app.database.connection().await?;
+    let rules = protection::list_stored(&mut connection, id, None, page).await?;
+    let mut tags = tag_protection::list_all(&mut connection, id).await?;
+    drop(connection);
+    tags.sort_by(|one, other| one.name.cmp(&other.name));
+    let is_branch = |name: &str| repository.refs.find(&format!("refs/heads/{name}")).is_some();
+    let branches = rules.map(|stored| BranchRule { is_branch: is_branch(&stored.rule.name), rule: stored.rule });
+    let count = repository.refs.count(RefKind::Branches).min(MAX_SUGGESTIONS);
+    let names = repository.refs.list(RefKind::Branches, 0..count);
+    let suggestions = names.into_iter().map(|(name, _)| name.to_owned()).collect();
+    Ok(ProtectionRules { branches, tags, suggestions, project: repository.project })
 }
 
 /// Returns the rule with exactly this name.

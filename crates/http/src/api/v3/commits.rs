@@ -102,7 +102,7 @@ impl CommitParams {
         let is_given = |text: &String| !text.trim().is_empty();
         let author = self.author_name.filter(is_given).zip(self.author_email.filter(is_given));
         let (branch, message) = (self.branch_name, self.commit_message);
-        CommitChanges { branch, start_branch: None, message, author, changes, counts_lines: false }
+        CommitChanges { branch, start_branch: None, message, author, changes, known_ids: None, counts_lines: false }
     }
 }
 

@@ -25,7 +25,8 @@ params! {
 
 async fn create(context: RequestContext, params: OneAllowedProject) -> ApiResult<Created<AllowlistEntry>> {
     let target = params.target_project_id;
-    let source = job_token_allowlist::create(context.app(), &context.actor, &params.id, target).await?;
+    let allowed = ProjectRef::Id(target);
+    let source = job_token_allowlist::create(context.app(), &context.actor, &params.id, &allowed).await?;
     Ok(Created(entry(source, target)))
 }
 

@@ -190,6 +190,7 @@ impl CommitParams {
             message: self.commit_message,
             author: self.author_name.filter(is_given).zip(self.author_email.filter(is_given)),
             changes,
+            known_ids: None,
             counts_lines: false,
         }
     }

@@ -10,7 +10,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use clap::{Args, Subcommand};
 use holdfast_app::accounts::token::CreateToken;
 use holdfast_app::accounts::user::{User, UserChanges};
-use holdfast_app::accounts::{token, user};
+use holdfast_app::accounts::{setup, token, user};
 use holdfast_app::ci::runner;
 use holdfast_app::worker::{self, job};
 use holdfast_app::{Actor, App, Entropy, Error};
@@ -36,6 +36,10 @@ pub enum Command {
     /// Lists pushes that are in the object store but not in the database. With --apply they are restored. Exits with 1 if
     /// some pushes could not be checked or restored.
     Recover(recover::Arguments),
+    /// Print a code for creating the first administrator in a browser.
+    ///
+    /// The page is at /setup while the instance has no user. A code is valid for 24 hours.
+    SetupCode,
     /// Show the registration token for shared runners.
     RunnerToken {
         /// Replace the token first. Registered runners stay registered.
@@ -168,6 +172,13 @@ pub fn run(configuration: &Configuration, command: Command) -> anyhow::Result<()
             Command::Token(command) => run_token(&app, command).await,
             Command::Repo(command) => repo::run(&app, command).await,
             Command::Recover(arguments) => recover::run(configuration, &app, arguments).await,
+            Command::SetupCode => match setup::create_code(&app, &Actor::Operator).await {
+                Ok(code) => print(format!("{}\nsetup code: {code}", app.settings.site.url("/setup"))),
+                Err(Error::Conflict(_)) => {
+                    Err(anyhow!("there are users already; create others with `holdfast admin user create`"))
+                }
+                Err(error) => Err(cli_error(error)),
+            },
             Command::RunnerToken { reset } => {
                 let token = match reset {
                     true => runner::reset_registration_token(&app, &Actor::Operator).await,

@@ -26,6 +26,11 @@ const WITHOUT_AUTHORITY: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "it authenticates the operator by a setup code, while there is no user",
+        &["accounts::setup::create_administrator"],
+    ),
+    ("it tells only whether the instance has users", &["accounts::setup::is_needed"]),
+    (
         "it authenticates by a token of a runner, a build or a trigger, which is one of its parameters",
         &[
             "ci::artifact::show_for_build",

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use holdfast_tests::WorkTree;
 
-use super::fixtures::{FixtureProject, PageFixture};
+use super::fixtures::{FixtureProject, PageFixture, create_runner};
+use crate::projects::add_member;
 
 /// How many rows are added to every list.
 const ROWS: usize = 30;
@@ -27,12 +28,18 @@ impl PageFixture {
             self.post(project, &format!("/issues/{}/notes", project.issue), &[("body", &name)]).await;
             self.post(project, "/hooks", &[("url", &format!("http://127.0.0.1:9/{name}"))]).await;
             self.post(project, "/variables", &[("key", &format!("ROW_{number}")), ("value", "x")]).await;
+            self.post(project, "/triggers", &[("description", &name)]).await;
+            create_runner(&self.server, Some(project.id), &name).await;
+            create_runner(&self.server, None, &name).await;
             if number < 5 {
                 let board = self.board(project).await;
                 let form = [("label_id", &*label.to_string())];
                 self.post(project, &format!("/boards/{board}/lists"), &form).await;
             }
             let group = self.group(project).await;
+            let (member, _) = self.server.user(&format!("member-{number}")).await;
+            add_member(&self.owner, &format!("/groups/{group}"), member.get(), 30).await;
+            add_member(&self.owner, &format!("/projects/{}", project.id), member.get(), 20).await;
             self.server.project_in(&self.owner, &name, 20, Some(group)).await;
             self.server.project(&self.owner, &name, 20).await;
         }

@@ -1,4 +1,4 @@
-//! The start page, the lists of the own issues and activity, the search, and forms that create projects and groups.
+//! The start page, the lists of the own issues and activity, and forms that create projects and groups.
 
 use holdfast_app::accounts::user::UserChanges;
 use holdfast_tests::{Client, PageResponse, Server, WorkTree, user_attributes};
@@ -23,7 +23,14 @@ async fn an_anonymous_viewer_starts_with_the_public_projects() {
     let server = Server::start().await;
     let response = server.browser().get("/").await;
     assert_eq!((response.status, response.location()), (303, Some("/projects")));
-    for path in ["/dashboard/issues", "/dashboard/activity", "/new", "/groups/new"] {
+    for path in [
+        "/dashboard/issues",
+        "/dashboard/merge_requests",
+        "/dashboard/todos",
+        "/dashboard/activity",
+        "/new",
+        "/groups/new",
+    ] {
         let response = server.browser().get(path).await;
         assert!(response.location().unwrap_or_default().starts_with("/sign_in?to="), "{path}: {}", response.status);
     }
@@ -209,30 +216,4 @@ async fn users_create_groups_with_the_form_if_they_may() {
     assert!(!page.attributes("a", "href").contains(&"/groups/new".to_owned()));
     assert_eq!(browser.post("/groups/new", &[("name", "Mine"), ("path", "mine")]).await.status, 403);
     assert_eq!(server.dump_database().await, before);
-}
-
-#[tokio::test]
-async fn the_search_finds_what_the_viewer_may_see() {
-    let server = Server::start().await;
-    let (_, ada) = server.user("ada").await;
-    server.user("eve").await;
-    server.project(&ada, "tide", 20).await;
-    server.project(&ada, "tide-secret", 0).await;
-    server.group(&ada, "tide-team", 0).await;
-    let (owner, eve) = (server.sign_in("ada").await, server.sign_in("eve").await);
-    let page = owner.get("/projects").await;
-    let found = owner.submit(&page.form("header form").set("q", "tide")).await;
-    assert_eq!(found.attributes("main .title", "href"), ["/groups/tide-team", "/ada/tide-secret", "/ada/tide"]);
-    for browser in [&eve, &server.browser()] {
-        let found = browser.get("/search?q=tide").await;
-        assert_eq!(found.attributes("main .title", "href"), ["/ada/tide"]);
-        // The path of a hidden project is a search like any other.
-        let hidden = browser.get("/search?q=ada/tide-secret").await;
-        assert_eq!((hidden.status, hidden.texts(".empty h2")), (200, vec!["No results".to_owned()]));
-        let exact = browser.get("/search?q=Ada/Tide").await;
-        assert_eq!((exact.status, exact.location()), (303, Some("/ada/tide")));
-    }
-    let exact = owner.get("/search?q=ada/tide-secret").await;
-    assert_eq!((exact.status, exact.location()), (303, Some("/ada/tide-secret")));
-    assert_eq!(owner.get("/search").await.texts(".empty h2"), ["Find a project or a group"]);
 }

@@ -1,10 +1,14 @@
 //! The users of the tests of pages, and the groups and projects that they open.
 
+use holdfast_app::Actor;
 use holdfast_app::accounts::user::UserChanges;
+use holdfast_app::ci::runner::{self, RunnerAttributes};
+use holdfast_app::projects::project::ProjectRef;
 use holdfast_domain::policy::InstanceRole;
 use holdfast_domain::{AccessLevel, Visibility};
 use holdfast_tests::{Browser, Client, Server, Setup, WorkTree, user_attributes};
 
+use crate::deploy_keys::DEPLOY_KEY;
 use crate::projects::add_member;
 
 /// The viewers of pages. A stranger and an external user are members of no group, the other users of all.
@@ -48,6 +52,9 @@ impl PageFixture {
         }
         server.user("stranger").await;
         server.user_with(UserChanges { external: Some(true), ..user_attributes("external") }).await;
+        // They have no role of their own: a direct member of everything, and a user who requests access.
+        let (colleague, _) = server.user("colleague").await;
+        let (_, applicant) = server.user("applicant").await;
         let mut projects = Vec::new();
         for (visibility, level) in [(Visibility::Private, 0), (Visibility::Internal, 10), (Visibility::Public, 20)] {
             let group = format!("{}-team", visibility.as_str());
@@ -57,7 +64,24 @@ impl PageFixture {
                 add_member(&owner, &format!("/groups/{group_id}"), *id, level.as_i16().into()).await;
             }
             let project = server.project_in(&owner, "tide", level, Some(group_id)).await;
-            projects.push(FixtureProject::fill(&server, &owner, visibility, group, project).await);
+            let mut filled = FixtureProject::fill(&server, &owner, visibility, group, project).await;
+            filled.add_people(&owner, group_id, colleague.get(), &applicant).await;
+            projects.push(filled);
+        }
+        let system_hook = server.admin.post("/hooks", &[("url", "http://127.0.0.1:9/system")]).await;
+        let system_hook = system_hook.body[0]["id"].as_i64().expect("the hook was created");
+        server.admin.get(&format!("/hooks/{system_hook}")).await;
+        for project in &mut projects {
+            project.ids.push(("system hooks", system_hook));
+        }
+        // The first deliveries of the hooks fail. Their bodies are stored when they are sent.
+        server.deliver_hooks().await;
+        FixtureProject::allow_job_tokens(&mut projects, &owner).await;
+        // A user whom administrators manage, and whom no test signs in.
+        let managed = server.user("managed").await.0.get();
+        for project in &mut projects {
+            project.ids.push(("users", managed));
+            project.ids.push(("projects", project.id));
         }
         Self { server, owner, projects }
     }
@@ -70,6 +94,21 @@ impl PageFixture {
             role => self.server.sign_in(role).await,
         }
     }
+}
+
+/// Creates a runner of a project, or a shared one, and returns its id.
+pub async fn create_runner(server: &Server, project: Option<i64>, description: &str) -> i64 {
+    let attributes = RunnerAttributes {
+        description: Some(description.to_owned()),
+        active: true,
+        locked: false,
+        run_untagged: true,
+        tags: vec!["linux".to_owned()],
+        max_run_seconds: None,
+    };
+    let project = project.map(|id| ProjectRef::Id(id.into()));
+    let created = runner::create(&server.app, &Actor::Operator, project.as_ref(), attributes).await;
+    created.expect("a valid runner").id.get()
 }
 
 /// A branch that was deleted; the ref log can restore it.
@@ -121,6 +160,13 @@ impl FixtureProject {
         let form = [("label_id", &*label.to_string())];
         let list = project.post(owner, &format!("/boards/{board}/lists"), &form).await;
         let hook = project.post(owner, "/hooks", &[("url", "http://127.0.0.1:9/hook"), ("push_events", "true")]).await;
+        let tested = owner.post(&format!("/api/v4/projects/{id}/hooks/{hook}/test/push_events"), &[]).await;
+        assert_eq!(tested.status, 201, "{}", tested.text);
+        let deploy_key = project.post(owner, "/deploy_keys", &[("title", "server"), ("key", DEPLOY_KEY)]).await;
+        project.post(owner, "/variables", &[("key", "DEPLOY_TARGET"), ("value", "harbor")]).await;
+        let trigger = project.post(owner, "/triggers", &[("description", "Nightly")]).await;
+        let runner = create_runner(server, Some(id), "Builder").await;
+        let shared_runner = create_runner(server, None, "Shared builder").await;
         let (pipeline, build) = (project.first_id(owner, "/pipelines").await, project.first_id(owner, "/builds").await);
         project.ids = vec![
             ("labels", label),
@@ -129,10 +175,39 @@ impl FixtureProject {
             ("request notes", request_note),
             ("lists", list),
             ("hooks", hook),
+            ("deploy_keys", deploy_key),
             ("pipelines", pipeline),
             ("builds", build),
+            ("triggers", trigger),
+            ("runners", runner),
+            ("shared runners", shared_runner),
         ];
         project
+    }
+
+    /// Puts the next project on the job token allow list of each project.
+    async fn allow_job_tokens(projects: &mut [Self], owner: &Client) {
+        let ids: Vec<i64> = projects.iter().map(|project| project.id).collect();
+        for (project, other) in projects.iter_mut().zip(ids.into_iter().cycle().skip(1)) {
+            let form = [("target_project_id", &*other.to_string())];
+            project.post(owner, "/job_token_scope/allowlist", &form).await;
+            project.ids.push(("job_token", other));
+        }
+    }
+
+    /// Adds a direct member to the project and to its group, and accepts requests for access. The applicant requests it where
+    /// they can see something.
+    async fn add_people(&mut self, owner: &Client, group: i64, colleague: i64, applicant: &Client) {
+        for path in [format!("/projects/{}", self.id), format!("/groups/{group}")] {
+            add_member(owner, &path, colleague, AccessLevel::Developer.as_i16().into()).await;
+            let updated = owner.put(&path, &[("request_access_enabled", "true")]).await;
+            assert_eq!(updated.status, 200, "{path}: {}", updated.text);
+            if self.visibility > Visibility::Private {
+                let requested = applicant.post(&format!("{path}/access_requests"), &[]).await;
+                assert_eq!(requested.status, 201, "{path}: {}", requested.text);
+            }
+        }
+        self.ids.push(("members", colleague));
     }
 
     /// Creates something in this project through the API and returns its id.
@@ -165,17 +240,25 @@ impl FixtureProject {
                 (":file", _) => "a.txt".into(),
                 (_, "issues" | "milestones" | "merge_requests") => "1".into(),
                 (_, "notes") if path.contains("/merge_requests/") => self.record("request notes"),
+                (_, "hooks") if path.starts_with("/admin/") => self.record("system hooks"),
+                (_, "deliveries") => "1".into(),
+                (_, "runners") if path.starts_with("/admin/") => self.record("shared runners"),
+                (_, "variables") => "DEPLOY_TARGET".into(),
                 (_, segment) if self.ids.iter().any(|(name, _)| *name == segment) => self.record(segment),
                 (_, "browse" | "file") => "out/a.txt".into(),
                 (_, "commit") => self.commit.clone(),
-                (_, "blob" | "raw" | "blame") => "main/README.md".into(),
-                (_, "tree") => "main/src".into(),
+                (_, "blob" | "raw" | "blame" | "edit" | "delete") => "main/README.md".into(),
+                (_, "tree" | "new" | "upload") => "main/src".into(),
                 (_, "commits" | "find" | "branches") => "main".into(),
                 (_, "archive") => "main.tar.gz".into(),
                 (_, "compare" | "range_diff") => "v1...main".into(),
                 (_, "tags") => "v1".into(),
-                // Nobody has a session, an address, a key or a token with this id.
-                (_, "sessions" | "emails" | "keys" | "tokens") => "0".into(),
+                // Nobody has a session, an address, a key, a token, a todo or a comment of a review with this id.
+                (_, "sessions" | "emails" | "keys" | "tokens" | "todos" | "review" | "access_tokens" | "jobs") => {
+                    "0".into()
+                }
+                // There is no request and no share with this id. The actions say so and lead back to the page.
+                (_, "requests" | "shares") => "0".into(),
                 (parameter, _) => panic!("add a value of {parameter} in {path} to FixtureProject::address"),
             };
             address = format!("{address}/{value}");

@@ -9,18 +9,20 @@ use super::crawl::{Found, declared_path, is_page, links, own_path, select};
 use super::fixtures::PageFixture;
 
 /// Words in the addresses of actions that take away what other forms need. These come last, in this order.
-const DESTRUCTIVE: [&str; 14] = [
+const DESTRUCTIVE: [&str; 16] = [
     "erase",
     "cancel",
     "unsubscribe",
     "decline",
     "revoke",
     "remove",
-    "leave",
     "delete",
     "archive",
-    "transfer",
     "general",
+    "transfer",
+    "leave",
+    "delete_project",
+    "delete_group",
     "delete_others",
     "sign_out",
     "password",
@@ -29,7 +31,7 @@ const DESTRUCTIVE: [&str; 14] = [
 const SSH_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHN0YXRpYyBrZXkgb2YgdGhlIGZvcm0gY3Jhd2w0 crawl";
 
 /// Names of fields that are rejected if they are empty, although the browser would send them.
-const NEEDED: [&str; 9] = ["name", "title", "note", "color", "email", "username", "url", "ref", "assignee"];
+const NEEDED: [&str; 10] = ["key", "name", "title", "note", "color", "email", "username", "url", "ref", "assignee"];
 
 /// A form and one of its buttons.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -322,3 +322,40 @@ async fn texts_of_merge_requests_are_escaped() {
         }
     }
 }
+
+/// Stored XSS against administrators, who see the names of all users, and what their browsers and programs say.
+#[tokio::test]
+async fn texts_in_the_administration_are_escaped() {
+    let server = Server::start().await;
+    let (id, ada) = server.user("ada").await;
+    server.sign_in("ada").await;
+    server.group(&ada, "harbour", 0).await;
+    let project = server.project(&ada, "p", 0).await;
+    let form = [("title", "t"), ("key", crate::ssh_keys::ED25519)];
+    assert_eq!(ada.post("/user/keys", &form).await.status, 201);
+    assert!(ada.delete(&format!("/projects/{project}")).await.status < 300);
+    server.project(&ada, "q", 0).await;
+    let root = server.sign_in("root").await;
+    for text in SCRIPTS.into_iter().chain([BIDI]) {
+        for statement in [
+            "update users set name = $1 where username = 'ada'",
+            "update namespaces set name = $1 where kind = 'group'",
+            "update ssh_keys set title = $1",
+            "update tokens set name = $1",
+            "update browser_sessions set agent = $1",
+            "update jobs set subject = $1",
+            "update graphile_worker._private_jobs set attempts = max_attempts, last_error = $1",
+        ] {
+            sqlx::query(statement).bind(text).execute(&mut server.database().await).await.unwrap();
+        }
+        let user = format!("/admin/users/{id}");
+        for path in ["/admin", "/admin/users", &user, "/admin/groups", "/admin/projects", "/admin/jobs"] {
+            let page = root.get(path).await;
+            let case = format!("{path}: {text}");
+            assert_eq!(page.status, 200, "{case}");
+            assert_no_script(&case, &page);
+            assert_isolated(&case, &page.html());
+            assert!(text == BIDI || !page.text.contains(text), "{case}");
+        }
+    }
+}

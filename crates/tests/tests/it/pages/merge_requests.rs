@@ -8,15 +8,15 @@ use crate::projects::add_member;
 
 /// A public project `ada/tide` with a branch `topic`, which is one commit ahead of `main`. Bob is a developer, Rita a
 /// reporter, and Eve is no member.
-struct Fixture {
-    server: Server,
-    ada: Client,
+pub struct Fixture {
+    pub server: Server,
+    pub ada: Client,
     api: String,
     tree: WorkTree,
 }
 
 const LIST: &str = "/ada/tide/merge_requests";
-const PAGE: &str = "/ada/tide/merge_requests/1";
+pub const PAGE: &str = "/ada/tide/merge_requests/1";
 
 impl Fixture {
     async fn new() -> Self {
@@ -38,7 +38,7 @@ impl Fixture {
     }
 
     /// A fixture with a merge request of `topic` into `main` by Bob.
-    async fn with_request() -> Self {
+    pub async fn with_request() -> Self {
         let fixture = Self::new().await;
         let bob = fixture.server.sign_in("bob").await;
         let form = bob.get(&format!("{LIST}/new?source=topic&target=main")).await.form("form.form");
@@ -51,7 +51,7 @@ impl Fixture {
         self.server.run_jobs().await;
     }
 
-    async fn commit(&self, file: &str, content: &str, message: &str) -> String {
+    pub async fn commit(&self, file: &str, content: &str, message: &str) -> String {
         let id = self.tree.commit(file, content.as_bytes(), message).await;
         self.push("topic").await;
         id
@@ -62,7 +62,7 @@ impl Fixture {
         self.ada.get(&format!("{}/merge_requests", self.api)).await.body[0].clone()
     }
 
-    async fn get(&self, path: &str) -> Value {
+    pub async fn get(&self, path: &str) -> Value {
         let id = self.request().await["id"].clone();
         self.ada.get(&format!("{}/merge_requests/{id}{path}", self.api)).await.body
     }
@@ -259,7 +259,7 @@ async fn discussions_are_replied_to_and_resolved() {
     assert_eq!(page.texts(".said .panel > header .mono"), ["b.txt:1"]);
     assert_eq!(
         page.attributes(".said .panel > header .mono", "href"),
-        [format!("{PAGE}/changes?version=1&file=b.txt")]
+        [format!("{PAGE}/changes?version=1&file=b.txt#discussion_{discussion}")]
     );
     // Eve may reply, and not resolve.
     let reply = page.form(&format!("form[action$='/discussions/{discussion}/notes']"));

@@ -20,7 +20,10 @@ pub fn declare(pages: &mut Pages) {
     pages.get("/profile/emails", own, Cost::Cheap, "Email addresses", list).api("GET /user/emails").confirmed();
     let create_action = pages.post("/profile/emails", own, Cost::Cheap, "Add an address", create);
     create_action.api("POST /user/emails").confirmed();
-    pages.post("/profile/emails/:id/delete", own, Cost::Cheap, "Delete an address", delete).confirmed();
+    pages
+        .post("/profile/emails/:id/delete", own, Cost::Cheap, "Delete an address", delete)
+        .api("DELETE /user/emails/:id")
+        .confirmed();
 }
 
 params! {

@@ -1,6 +1,7 @@
 //! Signing in, the own account, and users.
 
 mod email;
+mod keyboard;
 mod password;
 mod preferences;
 mod profile;
@@ -20,6 +21,7 @@ pub fn declare(pages: &mut Pages) {
     ssh_key::declare(pages);
     token::declare(pages);
     preferences::declare(pages);
+    keyboard::declare(pages);
     session::declare(pages);
     user::declare(pages);
 }

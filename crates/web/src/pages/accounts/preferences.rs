@@ -23,6 +23,8 @@ params! {
     struct UpdatePreferences {
         /// `light`, `dark`, or another text for the theme of the system.
         optional theme: String,
+        /// Any text if keys are used. A form that leads to another page does not change it.
+        optional keys: String,
         /// The page that follows, for the switch on other pages.
         optional to: String,
     }
@@ -34,15 +36,17 @@ async fn show(context: RequestContext, (): ()) -> PageResult {
 
 async fn update(context: RequestContext, params: UpdatePreferences) -> PageResult {
     let theme = THEMES.iter().find(|theme| params.theme.as_deref() == Some(theme.word));
-    let cookie = match theme.filter(|theme| theme.is_fixed) {
-        Some(theme) => cookies::new(context.site(), cookies::THEME, theme.word.to_owned(), Some(COOKIE_SECONDS)),
-        None => cookies::removal(context.site(), cookies::THEME),
+    let cookie = |name, value: Option<&str>| match value {
+        Some(value) => cookies::new(context.site(), name, value.to_owned(), Some(COOKIE_SECONDS)),
+        None => cookies::removal(context.site(), name),
     };
+    let theme = cookie(cookies::THEME, theme.filter(|theme| theme.is_fixed).map(|theme| theme.word));
     match params.to {
-        Some(to) => Ok(respond::see_other(context.destination(Some(&to))).with_cookie(cookie)),
+        Some(to) => Ok(respond::see_other(context.destination(Some(&to))).with_cookie(theme)),
         None => {
+            let keys = cookie(cookies::KEYS, params.keys.is_none().then_some("off"));
             let page = respond::see_other("/profile/preferences").with_flash(FlashCode::PreferencesSaved);
-            Ok(page.with_cookie(cookie))
+            Ok(page.with_cookie(theme).with_cookie(keys))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Signing in and out, and confirming the password.
 
 use holdfast_app::Error;
-use holdfast_app::accounts::browser_session;
+use holdfast_app::accounts::{browser_session, setup};
 use holdfast_domain::policy::InstanceAction;
 use holdfast_http_core::{Access, params};
 
@@ -54,6 +54,10 @@ async fn show(context: RequestContext, Destination { to }: Destination) -> PageR
     let to = context.destination(to.as_deref());
     if context.is_signed_in() {
         return Ok(respond::see_other(to));
+    }
+    // The form is shown also while the database is unavailable.
+    if matches!(setup::is_needed(context.app()).await, Ok(true)) {
+        return Ok(respond::see_other("/setup"));
     }
     respond::html(&form(&context, to))
 }

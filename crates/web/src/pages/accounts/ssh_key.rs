@@ -18,7 +18,10 @@ pub fn declare(pages: &mut Pages) {
     let own = Access::Instance(InstanceAction::ManageOwnAccount);
     pages.get("/profile/keys", own, Cost::Cheap, "SSH keys", list).api("GET /user/keys").confirmed();
     pages.post("/profile/keys", own, Cost::Cheap, "Add an SSH key", create).api("POST /user/keys").confirmed();
-    pages.post("/profile/keys/:id/delete", own, Cost::Cheap, "Delete an SSH key", delete).confirmed();
+    pages
+        .post("/profile/keys/:id/delete", own, Cost::Cheap, "Delete an SSH key", delete)
+        .api("DELETE /user/keys/:id")
+        .confirmed();
 }
 
 params! {

@@ -20,7 +20,10 @@ pub fn declare(pages: &mut Pages) {
     let own = Access::Instance(InstanceAction::ManageOwnAccount);
     pages.get("/profile/tokens", own, Cost::Cheap, "Access tokens", list).api(API).confirmed();
     pages.post("/profile/tokens", own, Cost::Cheap, "Create a token", create).api(CREATE_API).confirmed();
-    pages.post("/profile/tokens/:id/revoke", own, Cost::Cheap, "Revoke a token", revoke).confirmed();
+    pages
+        .post("/profile/tokens/:id/revoke", own, Cost::Cheap, "Revoke a token", revoke)
+        .api("DELETE /user/personal_access_tokens/:id")
+        .confirmed();
 }
 
 params! {

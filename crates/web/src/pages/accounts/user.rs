@@ -1,6 +1,7 @@
 //! The page of a user. A group has its page elsewhere; its name alone leads there.
 
 use holdfast_app::accounts::user;
+use holdfast_app::activity::calendar;
 use holdfast_app::projects::{group, list};
 use holdfast_app::{Actor, Error};
 use holdfast_http_core::{Access, params};
@@ -43,8 +44,9 @@ async fn show(context: RequestContext, OneNamespace { namespace }: OneNamespace)
     }
     let input = ProjectFilterParams::default().into_input();
     let projects = list::list_for_user(context.app(), &context.actor, user.id, input, context.page).await?;
+    let activity = calendar::show(context.app(), &context.actor, &user).await?;
     let layout = context.layout_with_id(user.id.get());
-    respond::html(&user_page(layout, &user, &projects, context.now()))
+    respond::html(&user_page(layout, &user, &projects, &activity, context.now()))
 }
 
 async fn redirect_to_group(context: &RequestContext, path: &str) -> PageResult {

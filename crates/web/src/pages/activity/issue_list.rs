@@ -8,7 +8,7 @@ use crate::cost::Cost;
 use crate::pages::Pages;
 use crate::request::RequestContext;
 use crate::respond::{self, PageResult};
-use crate::views::activity::issue_list::{OwnIssueFilters, own_issues_page};
+use crate::views::activity::issue_list::{own_issue_filters, own_issues_page};
 
 pub fn declare(pages: &mut Pages) {
     let own = Access::Instance(InstanceAction::ListIssues);
@@ -25,7 +25,7 @@ params! {
 }
 
 async fn list(context: RequestContext, params: OwnIssueParams) -> PageResult {
-    let filters = OwnIssueFilters::new(params.scope.as_deref(), params.state.as_deref());
+    let filters = own_issue_filters(params.scope.as_deref(), params.state.as_deref());
     let closed = match filters.state {
         "" => Some(false),
         "closed" => Some(true),

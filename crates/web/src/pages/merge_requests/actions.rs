@@ -10,6 +10,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{Access, params};
 
 use super::overview::OneMergeRequest;
+use super::review::changes_address;
 use crate::cost::Cost;
 use crate::flash::FlashCode;
 use crate::pages::Pages;
@@ -19,32 +20,48 @@ use crate::views::ProjectLinks;
 
 pub fn declare(pages: &mut Pages) {
     let write = Access::Project(ProjectAction::CommentOnMergeRequests);
-    pages.post("/:namespace/:project/merge_requests/:iid/merge", write, Cost::Normal, "Merge", merge);
-    pages.post(
-        "/:namespace/:project/merge_requests/:iid/cancel_merge",
-        write,
-        Cost::Normal,
-        "Cancel a waiting merge",
-        cancel_merge,
-    );
-    pages.post("/:namespace/:project/merge_requests/:iid/close", write, Cost::Normal, "Close", close);
-    pages.post("/:namespace/:project/merge_requests/:iid/reopen", write, Cost::Normal, "Reopen", reopen);
-    pages.post("/:namespace/:project/merge_requests/:iid/subscribe", write, Cost::Normal, "Subscribe", subscribe);
-    pages.post("/:namespace/:project/merge_requests/:iid/unsubscribe", write, Cost::Normal, "Unsubscribe", unsubscribe);
-    pages.post(
-        "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/resolve",
-        write,
-        Cost::Normal,
-        "Resolve a discussion",
-        resolve,
-    );
-    pages.post(
-        "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/unresolve",
-        write,
-        Cost::Normal,
-        "Reopen a discussion",
-        unresolve,
-    );
+    pages
+        .post("/:namespace/:project/merge_requests/:iid/merge", write, Cost::Normal, "Merge", merge)
+        .api("PUT /projects/:id/merge_requests/:merge_request_id/merge");
+    pages
+        .post(
+            "/:namespace/:project/merge_requests/:iid/cancel_merge",
+            write,
+            Cost::Normal,
+            "Cancel a waiting merge",
+            cancel_merge,
+        )
+        .api("POST /projects/:id/merge_requests/:merge_request_id/cancel_merge_when_build_succeeds");
+    pages
+        .post("/:namespace/:project/merge_requests/:iid/close", write, Cost::Normal, "Close", close)
+        .api("PUT /projects/:id/merge_requests/:merge_request_id");
+    pages
+        .post("/:namespace/:project/merge_requests/:iid/reopen", write, Cost::Normal, "Reopen", reopen)
+        .api("PUT /projects/:id/merge_requests/:merge_request_id");
+    pages
+        .post("/:namespace/:project/merge_requests/:iid/subscribe", write, Cost::Normal, "Subscribe", subscribe)
+        .api("POST /projects/:id/merge_requests/:merge_request_id/subscription");
+    pages
+        .post("/:namespace/:project/merge_requests/:iid/unsubscribe", write, Cost::Normal, "Unsubscribe", unsubscribe)
+        .api("DELETE /projects/:id/merge_requests/:merge_request_id/subscription");
+    pages
+        .post(
+            "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/resolve",
+            write,
+            Cost::Normal,
+            "Resolve a discussion",
+            resolve,
+        )
+        .api("PUT /projects/:id/merge_requests/:merge_request_id/discussions/:discussion_id");
+    pages
+        .post(
+            "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/unresolve",
+            write,
+            Cost::Normal,
+            "Reopen a discussion",
+            unresolve,
+        )
+        .api("PUT /projects/:id/merge_requests/:merge_request_id/discussions/:discussion_id");
 }
 
 params! {
@@ -145,6 +162,8 @@ params! {
     struct OneDiscussion {
         flatten path: OneMergeRequest,
         required discussion_id: DiscussionId,
+        /// The address of the page with the changes that the form is on.
+        optional to: String,
     }
 }
 
@@ -162,9 +181,11 @@ async fn set_resolved(
     is_resolved: bool,
     flash: FlashCode,
 ) -> PageResult {
-    let OneDiscussion { path, discussion_id } = one;
+    let OneDiscussion { path, discussion_id, to } = one;
     let (app, actor, reference) = (context.app(), &context.actor, path.project.reference());
     let request = action::set_resolved(app, actor, &reference, path.iid, *discussion_id, is_resolved).await?;
-    let address = ProjectLinks::new(&request.project_path).merge_request(request.iid);
+    let links = ProjectLinks::new(&request.project_path);
+    let address = changes_address(&links, request.iid, to.as_deref());
+    let address = address.unwrap_or_else(|| links.merge_request(request.iid));
     Ok(respond::see_other(format!("{address}#discussion_{discussion_id}")).with_flash(flash))
 }

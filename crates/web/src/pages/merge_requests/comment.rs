@@ -2,6 +2,7 @@
 
 use holdfast_app::Error;
 use holdfast_app::merge_requests::action::{self, Comment, CommentPlace, EditableNote};
+use holdfast_app::merge_requests::review::{self, NewDraftPlace};
 use holdfast_domain::Violations;
 use holdfast_domain::ids::{DiscussionId, NoteId};
 use holdfast_domain::page::MAX_PAGE_SIZE;
@@ -10,6 +11,7 @@ use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{Access, params};
 
 use super::overview::{OneMergeRequest, load_page};
+use super::review::changes_address;
 use crate::abilities::Abilities;
 use crate::cost::Cost;
 use crate::flash::FlashCode;
@@ -29,23 +31,33 @@ use crate::views::prose::Prose;
 pub fn declare(pages: &mut Pages) {
     const NOTE: &str = "/:namespace/:project/merge_requests/:iid/notes/:note_id";
     let write = Access::Project(ProjectAction::CommentOnMergeRequests);
-    pages.post("/:namespace/:project/merge_requests/:iid/notes", write, Cost::Normal, "Comment", create);
-    pages.post(
-        "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/notes",
-        write,
-        Cost::Normal,
-        "Reply",
-        reply,
-    );
-    pages.get(NOTE, write, Cost::Normal, "Edit a comment", show);
-    pages.post(NOTE, write, Cost::Normal, "Save a comment", update);
-    pages.post(
-        "/:namespace/:project/merge_requests/:iid/notes/:note_id/delete",
-        write,
-        Cost::Normal,
-        "Delete a comment",
-        delete,
-    );
+    pages
+        .post("/:namespace/:project/merge_requests/:iid/notes", write, Cost::Normal, "Comment", create)
+        .api("POST /projects/:id/merge_requests/:merge_request_id/notes");
+    pages
+        .post(
+            "/:namespace/:project/merge_requests/:iid/discussions/:discussion_id/notes",
+            write,
+            Cost::Normal,
+            "Reply",
+            reply,
+        )
+        .api("POST /projects/:id/merge_requests/:merge_request_id/discussions/:discussion_id/notes");
+    pages
+        .get(NOTE, write, Cost::Normal, "Edit a comment", show)
+        .api("GET /projects/:id/merge_requests/:merge_request_id/notes/:note_id");
+    pages
+        .post(NOTE, write, Cost::Normal, "Save a comment", update)
+        .api("PUT /projects/:id/merge_requests/:merge_request_id/notes/:note_id");
+    pages
+        .post(
+            "/:namespace/:project/merge_requests/:iid/notes/:note_id/delete",
+            write,
+            Cost::Normal,
+            "Delete a comment",
+            delete,
+        )
+        .api("DELETE /projects/:id/merge_requests/:merge_request_id/notes/:note_id");
 }
 
 params! {
@@ -77,12 +89,60 @@ params! {
         flatten path: OneMergeRequest,
         required discussion_id: DiscussionId,
         optional note: String,
+        /// Adds the reply to the review of the viewer, instead of publishing it at once.
+        optional review: bool,
+        /// The address of the page with the changes that the form is on.
+        optional to: String,
     }
 }
 
-async fn reply(context: RequestContext, Reply { path, discussion_id, note }: Reply) -> PageResult {
+async fn reply(context: RequestContext, Reply { path, discussion_id, note, review, to }: Reply) -> PageResult {
     let text = with_unix_lines(note.as_deref());
-    save(context, path, text, CommentPlace::Discussion(discussion_id), None).await
+    let to = changes_address(&path.project.links(), path.iid, to.as_deref());
+    if review == Some(true) {
+        return add_to_review(context, path, text, discussion_id, to).await;
+    }
+    let place = CommentPlace::Discussion(discussion_id);
+    let Some(to) = to else { return save(context, path, text, place, None).await };
+    let reference = path.project.reference();
+    match action::comment(context.app(), &context.actor, &reference, path.iid, &text, place, None).await {
+        Ok(comment) => {
+            let anchor = comment.note.map(|id| format!("#note_{id}")).unwrap_or_default();
+            Ok(respond::see_other(format!("{to}{anchor}")).with_flash(FlashCode::NoteAdded))
+        }
+        Err(Error::Invalid(violations)) => reject(&context, &path, text, violations).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn add_to_review(
+    context: RequestContext,
+    path: OneMergeRequest,
+    text: String,
+    discussion: DiscussionId,
+    to: Option<String>,
+) -> PageResult {
+    let (reference, place) = (path.project.reference(), NewDraftPlace::Discussion(discussion));
+    match review::add_draft(context.app(), &context.actor, &reference, path.iid, &text, place).await {
+        Ok(_) => {
+            let address = to.unwrap_or_else(|| path.project.links().merge_request(path.iid));
+            let address = format!("{address}#discussion_{discussion}");
+            Ok(respond::see_other(address).with_flash(FlashCode::DraftAdded))
+        }
+        Err(Error::Invalid(violations)) => reject(&context, &path, text, violations).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Responds with the overview, whose form has the text that was rejected.
+pub async fn reject(
+    context: &RequestContext,
+    path: &OneMergeRequest,
+    text: String,
+    violations: Violations,
+) -> PageResult {
+    let entered = EnteredComment { text, violations, is_preview: false };
+    respond::rejected(&load_page(context, path, entered).await?)
 }
 
 async fn save(
@@ -95,10 +155,7 @@ async fn save(
     let reference = path.project.reference();
     match action::comment(context.app(), &context.actor, &reference, path.iid, &text, place, state).await {
         Ok(comment) => Ok(redirect(&comment, state)),
-        Err(Error::Invalid(violations)) => {
-            let entered = EnteredComment { text, violations, is_preview: false };
-            respond::rejected(&load_page(&context, &path, entered).await?)
-        }
+        Err(Error::Invalid(violations)) => reject(&context, &path, text, violations).await,
         Err(error) => Err(error.into()),
     }
 }
@@ -147,7 +204,9 @@ async fn find(context: &RequestContext, one: &OneNote) -> Result<EditableNote, E
 
 fn page(context: &RequestContext, found: &EditableNote, comment: CommentForm) -> NoteFormPage {
     let abilities = Abilities::new(&found.project, &context.actor);
-    request_note_form_page(context.layout(), abilities, found, comment)
+    let mut layout = context.layout_with_record(found.project.id.get(), ":merge_request_id", found.request.id);
+    layout.api_call = layout.api_call.map(|call| call.replace(":note_id", &found.note.id.to_string()));
+    request_note_form_page(layout, abilities, found, comment)
 }
 
 async fn show(context: RequestContext, one: OneNote) -> PageResult {

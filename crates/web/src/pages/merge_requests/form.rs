@@ -2,7 +2,7 @@
 
 use holdfast_app::Error;
 use holdfast_app::client::KeyedPermit;
-use holdfast_app::merge_requests::form::{self, NewRequestForm, ProposedBranches, RequestFields};
+use holdfast_app::merge_requests::form::{self, EditRequestForm, NewRequestForm, ProposedBranches, RequestFields};
 use holdfast_app::merge_requests::merge_request::MergeRequest;
 use holdfast_app::projects::project::Project;
 use holdfast_domain::policy::ProjectAction;
@@ -27,9 +27,15 @@ pub fn declare(pages: &mut Pages) {
     let create = Access::Project(ProjectAction::CreateMergeRequest);
     let write = Access::Project(ProjectAction::CommentOnMergeRequests);
     pages.get("/:namespace/:project/merge_requests/new", create, Cost::Normal, "New merge request", show_new);
-    pages.post("/:namespace/:project/merge_requests", create, Cost::Normal, "Create a merge request", self::create);
-    pages.get("/:namespace/:project/merge_requests/:iid/edit", write, Cost::Normal, "Edit a merge request", show_edit);
-    pages.post("/:namespace/:project/merge_requests/:iid", write, Cost::Normal, "Save a merge request", update);
+    pages
+        .post("/:namespace/:project/merge_requests", create, Cost::Normal, "Create a merge request", self::create)
+        .api("POST /projects/:id/merge_requests");
+    pages
+        .get("/:namespace/:project/merge_requests/:iid/edit", write, Cost::Normal, "Edit a merge request", show_edit)
+        .api("GET /projects/:id/merge_requests/:merge_request_id");
+    pages
+        .post("/:namespace/:project/merge_requests/:iid", write, Cost::Normal, "Save a merge request", update)
+        .api("PUT /projects/:id/merge_requests/:merge_request_id");
 }
 
 params! {
@@ -134,7 +140,7 @@ fn new_page(
     entered: EnteredRequest,
 ) -> RequestFormPage {
     let abilities = Abilities::new(&form.project, &context.actor);
-    new_request_page(context.layout(), abilities, form, branches, entered)
+    new_request_page(context.layout_with_id(form.project.id.get()), abilities, form, branches, entered)
 }
 
 async fn create(context: RequestContext, CreateRequest { project, branches, fields }: CreateRequest) -> PageResult {
@@ -161,8 +167,7 @@ async fn show_edit(context: RequestContext, path: OneMergeRequest) -> PageResult
     let reference = path.project.reference();
     let form = form::show_edit(context.app(), &context.actor, &reference, path.iid).await?;
     ensure_address(&context, &form.project)?;
-    let abilities = Abilities::new(&form.project, &context.actor);
-    respond::html(&edit_request_page(context.layout(), abilities, &form, EnteredRequest::default()))
+    respond::html(&edit_page(&context, &form, EnteredRequest::default()))
 }
 
 async fn update(context: RequestContext, UpdateRequest { path, fields }: UpdateRequest) -> PageResult {
@@ -177,14 +182,16 @@ async fn update(context: RequestContext, UpdateRequest { path, fields }: UpdateR
         },
     };
     let form = form::show_edit(app, actor, &reference, path.iid).await?;
-    let abilities = Abilities::new(&form.project, actor);
     match entered {
-        Some(entered) => respond::rejected(&edit_request_page(context.layout(), abilities, &form, entered)),
-        None => {
-            let entered = previewed(&form.project, fields);
-            respond::html(&edit_request_page(context.layout(), abilities, &form, entered))
-        }
+        Some(entered) => respond::rejected(&edit_page(&context, &form, entered)),
+        None => respond::html(&edit_page(&context, &form, previewed(&form.project, fields))),
     }
+}
+
+fn edit_page(context: &RequestContext, form: &EditRequestForm, entered: EnteredRequest) -> RequestFormPage {
+    let abilities = Abilities::new(&form.project, &context.actor);
+    let layout = context.layout_with_record(form.project.id.get(), ":merge_request_id", form.request.id);
+    edit_request_page(layout, abilities, form, entered)
 }
 
 /// Returns what was entered, with the description as it will look.

@@ -6,6 +6,7 @@ mod comment;
 mod form;
 mod list;
 mod overview;
+mod review;
 mod versions;
 
 use super::Pages;
@@ -17,5 +18,6 @@ pub fn declare(pages: &mut Pages) {
     changes::declare(pages);
     versions::declare(pages);
     comment::declare(pages);
+    review::declare(pages);
     actions::declare(pages);
 }

@@ -43,7 +43,13 @@ pub fn viewer(context: &RequestContext, page: &RequestPage) -> Result<(RequestVi
     ensure_address(context, &page.project)?;
     let abilities = Abilities::new(&page.project, &context.actor);
     let can_edit = can_edit(&context.actor, &page.project, &page.request);
-    let viewer = RequestViewer { abilities, can_edit, now: context.now() };
+    let viewer = RequestViewer {
+        abilities,
+        user: context.actor.user_id(),
+        can_edit,
+        can_resolve: can_resolve(&context.actor, &page.project, &page.request),
+        now: context.now(),
+    };
     Ok((viewer, context.layout_with_record(page.project.id.get(), ":merge_request_id", page.request.id)))
 }
 
@@ -69,8 +75,6 @@ pub async fn load_page(
     let input = OverviewInput {
         found: &found,
         viewer,
-        user: actor.user_id(),
-        can_resolve: can_resolve(actor, project, request),
         can_cancel: is_author || !found.blockers.contains(&Blocker::NotAllowed),
         comment: CommentForm::new(&entered.text, &entered.violations, preview),
     };

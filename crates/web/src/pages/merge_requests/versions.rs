@@ -17,7 +17,9 @@ pub fn declare(pages: &mut Pages) {
     pages
         .get("/:namespace/:project/merge_requests/:iid/versions", read, Cost::Heavy, "Versions", list)
         .api("GET /projects/:id/merge_requests/:merge_request_id/versions");
-    pages.get("/:namespace/:project/merge_requests/:iid/range_diff", read, Cost::Heavy, "Range-diff", range_diff);
+    pages
+        .get("/:namespace/:project/merge_requests/:iid/range_diff", read, Cost::Heavy, "Range-diff", range_diff)
+        .api("GET /projects/:id/merge_requests/:merge_request_id/versions/:version_id/range_diff");
 }
 
 async fn list(context: RequestContext, path: OneMergeRequest) -> PageResult {
@@ -43,7 +45,10 @@ async fn range_diff(context: RequestContext, params: RangeDiffParams) -> PageRes
     let (Some(version), Some(since)) = (version, since) else { return list(context, path).await };
     let (app, actor, reference) = (context.app(), &context.actor, path.project.reference());
     let (found, pairs) = page::show_range_diff(app, actor, &reference, path.iid, since, version).await?;
-    let (viewer, layout) = viewer(&context, &found)?;
+    let (viewer, mut layout) = viewer(&context, &found)?;
+    if let Some(new) = found.versions.iter().find(|it| it.number == version) {
+        layout.api_call = layout.api_call.map(|call| call.replace(":version_id", &new.id.to_string()));
+    }
     let name = |number| format!("!{} version {number}", path.iid);
     respond::html(&range_diff_page(layout, viewer.abilities, &pairs, &name(since), &name(version)))
 }

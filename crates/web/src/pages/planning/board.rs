@@ -28,10 +28,18 @@ pub fn declare(pages: &mut Pages) {
     let delete = Access::Project(ProjectAction::DeleteBoardList);
     pages.get("/:namespace/:project/board", read, Cost::Normal, "Board", show).api("GET /projects/:id/boards");
     pages.get("/:namespace/:project/board/live", read, Cost::Normal, "Changes of the board", follow);
-    pages.post("/:namespace/:project/board/move", move_cards, Cost::Cheap, "Move an issue", move_card);
-    pages.post("/:namespace/:project/board/lists", manage, Cost::Cheap, "Add lists", create_lists);
-    pages.post("/:namespace/:project/board/lists/:id/move", manage, Cost::Cheap, "Move a list", move_list);
-    pages.post("/:namespace/:project/board/lists/:id/delete", delete, Cost::Cheap, "Delete a list", delete_list);
+    pages
+        .post("/:namespace/:project/board/move", move_cards, Cost::Cheap, "Move an issue", move_card)
+        .api("PUT /projects/:id/boards/:board_id/issues/:issue_id");
+    pages
+        .post("/:namespace/:project/board/lists", manage, Cost::Cheap, "Add lists", create_lists)
+        .api("POST /projects/:id/boards/:board_id/lists");
+    pages
+        .post("/:namespace/:project/board/lists/:id/move", manage, Cost::Cheap, "Move a list", move_list)
+        .api("PUT /projects/:id/boards/:board_id/lists/:list_id");
+    pages
+        .post("/:namespace/:project/board/lists/:id/delete", delete, Cost::Cheap, "Delete a list", delete_list)
+        .api("DELETE /projects/:id/boards/:board_id/lists/:list_id");
 }
 
 params! {

@@ -25,20 +25,30 @@ pub fn declare(pages: &mut Pages) {
     let write = Access::Project(ProjectAction::CreateIssue);
     let manage = Access::Project(ProjectAction::ManageIssues);
     let delete = Access::Project(ProjectAction::DeleteIssue);
-    pages.post("/:namespace/:project/issues/:iid/close", write, Cost::Normal, "Close an issue", close);
-    pages.post("/:namespace/:project/issues/:iid/reopen", write, Cost::Normal, "Reopen an issue", reopen);
-    pages.post("/:namespace/:project/issues/:iid/subscribe", write, Cost::Normal, "Subscribe to an issue", subscribe);
-    pages.post(
-        "/:namespace/:project/issues/:iid/unsubscribe",
-        write,
-        Cost::Normal,
-        "Unsubscribe from an issue",
-        unsubscribe,
-    );
+    pages
+        .post("/:namespace/:project/issues/:iid/close", write, Cost::Normal, "Close an issue", close)
+        .api("PUT /projects/:id/issues/:issue_id");
+    pages
+        .post("/:namespace/:project/issues/:iid/reopen", write, Cost::Normal, "Reopen an issue", reopen)
+        .api("PUT /projects/:id/issues/:issue_id");
+    pages
+        .post("/:namespace/:project/issues/:iid/subscribe", write, Cost::Normal, "Subscribe to an issue", subscribe)
+        .api("POST /projects/:id/issues/:issue_id/subscription");
+    pages
+        .post(
+            "/:namespace/:project/issues/:iid/unsubscribe",
+            write,
+            Cost::Normal,
+            "Unsubscribe from an issue",
+            unsubscribe,
+        )
+        .api("DELETE /projects/:id/issues/:issue_id/subscription");
     pages.get(MOVE, manage, Cost::Normal, "Move an issue", show_move);
-    pages.post(MOVE, manage, Cost::Normal, "Move an issue", move_to);
+    pages.post(MOVE, manage, Cost::Normal, "Move an issue", move_to).api("POST /projects/:id/issues/:issue_id/move");
     pages.get(DELETE, delete, Cost::Normal, "Delete an issue", show_delete);
-    pages.post(DELETE, delete, Cost::Normal, "Delete an issue", self::delete);
+    pages
+        .post(DELETE, delete, Cost::Normal, "Delete an issue", self::delete)
+        .api("DELETE /projects/:id/issues/:issue_id");
 }
 
 async fn close(context: RequestContext, path: OneIssue) -> PageResult {

@@ -24,9 +24,15 @@ use crate::views::prose::Prose;
 pub fn declare(pages: &mut Pages) {
     let create = Access::Project(ProjectAction::CreateIssue);
     pages.get("/:namespace/:project/issues/new", create, Cost::Normal, "New issue", show_new);
-    pages.post("/:namespace/:project/issues", create, Cost::Normal, "Create an issue", self::create);
-    pages.get("/:namespace/:project/issues/:iid/edit", create, Cost::Normal, "Edit an issue", show_edit);
-    pages.post("/:namespace/:project/issues/:iid", create, Cost::Normal, "Save an issue", update);
+    pages
+        .post("/:namespace/:project/issues", create, Cost::Normal, "Create an issue", self::create)
+        .api("POST /projects/:id/issues");
+    pages
+        .get("/:namespace/:project/issues/:iid/edit", create, Cost::Normal, "Edit an issue", show_edit)
+        .api("GET /projects/:id/issues/:issue_id");
+    pages
+        .post("/:namespace/:project/issues/:iid", create, Cost::Normal, "Save an issue", update)
+        .api("PUT /projects/:id/issues/:issue_id");
 }
 
 params! {
@@ -97,7 +103,12 @@ fn page(
 ) -> IssueFormPage {
     let abilities = Abilities::new(&form.project, &context.actor);
     let input = IssueFormInput { form, fields, violations, preview };
-    issue_form_page(context.layout(), abilities, input)
+    let project = form.project.id.get();
+    let layout = match &form.issue {
+        Some(issue) => context.layout_with_record(project, ":issue_id", issue.id),
+        None => context.layout_with_id(project),
+    };
+    issue_form_page(layout, abilities, input)
 }
 
 fn preview(form: &IssueForm, fields: &IssueFields) -> Option<Prose> {

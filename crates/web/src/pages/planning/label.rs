@@ -24,20 +24,24 @@ pub fn declare(pages: &mut Pages) {
     let manage = Access::Project(ProjectAction::ManageLabels);
     let subscribe = Access::Project(ProjectAction::Subscribe);
     pages.get("/:namespace/:project/labels", read, Cost::Normal, "Labels", list).api("GET /projects/:id/labels");
-    pages.post("/:namespace/:project/labels", manage, Cost::Cheap, "Create a label", create);
+    pages
+        .post("/:namespace/:project/labels", manage, Cost::Cheap, "Create a label", create)
+        .api("POST /projects/:id/labels");
     pages.get("/:namespace/:project/labels/new", manage, Cost::Cheap, "New label", show_new);
     pages.post("/:namespace/:project/labels/defaults", manage, Cost::Cheap, "Create labels", create_defaults);
     pages.get("/:namespace/:project/labels/:id/edit", manage, Cost::Cheap, "Edit label", edit);
-    pages.post("/:namespace/:project/labels/:id", manage, Cost::Cheap, "Save a label", update);
-    pages.post("/:namespace/:project/labels/:id/delete", manage, Cost::Cheap, "Delete a label", delete);
-    pages.post(
-        "/:namespace/:project/labels/:id/subscribe",
-        subscribe,
-        Cost::Cheap,
-        "Subscribe to a label",
-        subscribe_to,
-    );
-    pages.post("/:namespace/:project/labels/:id/unsubscribe", subscribe, Cost::Cheap, "Unsubscribe", unsubscribe_from);
+    pages
+        .post("/:namespace/:project/labels/:id", manage, Cost::Cheap, "Save a label", update)
+        .api("PUT /projects/:id/labels");
+    pages
+        .post("/:namespace/:project/labels/:id/delete", manage, Cost::Cheap, "Delete a label", delete)
+        .api("DELETE /projects/:id/labels");
+    pages
+        .post("/:namespace/:project/labels/:id/subscribe", subscribe, Cost::Cheap, "Subscribe to a label", subscribe_to)
+        .api("POST /projects/:id/labels/:label_id/subscription");
+    pages
+        .post("/:namespace/:project/labels/:id/unsubscribe", subscribe, Cost::Cheap, "Unsubscribe", unsubscribe_from)
+        .api("DELETE /projects/:id/labels/:label_id/subscription");
 }
 
 params! {

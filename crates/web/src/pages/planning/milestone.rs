@@ -27,15 +27,25 @@ pub fn declare(pages: &mut Pages) {
     pages
         .get("/:namespace/:project/milestones", read, Cost::Normal, "Milestones", list)
         .api("GET /projects/:id/milestones");
-    pages.post("/:namespace/:project/milestones", manage, Cost::Cheap, "Create a milestone", create);
+    pages
+        .post("/:namespace/:project/milestones", manage, Cost::Cheap, "Create a milestone", create)
+        .api("POST /projects/:id/milestones");
     pages.get("/:namespace/:project/milestones/new", manage, Cost::Cheap, "New milestone", show_new);
     pages
         .get("/:namespace/:project/milestones/:iid", read, Cost::Normal, "Milestone", show)
         .api("GET /projects/:id/milestones/:milestone_id");
-    pages.post("/:namespace/:project/milestones/:iid", manage, Cost::Cheap, "Save a milestone", update);
-    pages.get("/:namespace/:project/milestones/:iid/edit", manage, Cost::Cheap, "Edit milestone", edit);
-    pages.post("/:namespace/:project/milestones/:iid/close", manage, Cost::Cheap, "Close a milestone", close);
-    pages.post("/:namespace/:project/milestones/:iid/reopen", manage, Cost::Cheap, "Reopen a milestone", reopen);
+    pages
+        .post("/:namespace/:project/milestones/:iid", manage, Cost::Cheap, "Save a milestone", update)
+        .api("PUT /projects/:id/milestones/:milestone_id");
+    pages
+        .get("/:namespace/:project/milestones/:iid/edit", manage, Cost::Cheap, "Edit milestone", edit)
+        .api("GET /projects/:id/milestones/:milestone_id");
+    pages
+        .post("/:namespace/:project/milestones/:iid/close", manage, Cost::Cheap, "Close a milestone", close)
+        .api("PUT /projects/:id/milestones/:milestone_id");
+    pages
+        .post("/:namespace/:project/milestones/:iid/reopen", manage, Cost::Cheap, "Reopen a milestone", reopen)
+        .api("PUT /projects/:id/milestones/:milestone_id");
 }
 
 params! {
@@ -176,7 +186,8 @@ async fn edit(context: RequestContext, OneMilestone { project, iid }: OneMilesto
     let abilities = Abilities::new(&project, &context.actor);
     let values = MilestoneValues::from(&milestone);
     let violations = Violations::default();
-    respond::html(&milestone_form_page(context.layout(), &project, abilities, &milestone, values, &violations))
+    let layout = context.layout_with_record(project.id.get(), ":milestone_id", milestone.id);
+    respond::html(&milestone_form_page(layout, &project, abilities, &milestone, values, &violations))
 }
 
 async fn update(context: RequestContext, params: UpdateMilestone) -> PageResult {
@@ -194,7 +205,7 @@ async fn update(context: RequestContext, params: UpdateMilestone) -> PageResult 
         }
         Err(Error::Invalid(violations)) => {
             let abilities = Abilities::new(&project, &context.actor);
-            let layout = context.layout();
+            let layout = context.layout_with_record(project.id.get(), ":milestone_id", milestone.id);
             respond::rejected(&milestone_form_page(layout, &project, abilities, &milestone, values, &violations))
         }
         Err(error) => Err(error.into()),

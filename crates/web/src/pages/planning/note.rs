@@ -28,16 +28,18 @@ use crate::views::prose::Prose;
 pub fn declare(pages: &mut Pages) {
     const NOTE: &str = "/:namespace/:project/issues/:iid/notes/:note_id";
     let write = Access::Project(ProjectAction::CreateIssue);
-    pages.post("/:namespace/:project/issues/:iid/notes", write, Cost::Normal, "Comment on an issue", create);
-    pages.get(NOTE, write, Cost::Normal, "Edit a comment", show);
-    pages.post(NOTE, write, Cost::Normal, "Save a comment", update);
-    pages.post(
-        "/:namespace/:project/issues/:iid/notes/:note_id/delete",
-        write,
-        Cost::Normal,
-        "Delete a comment",
-        delete,
-    );
+    pages
+        .post("/:namespace/:project/issues/:iid/notes", write, Cost::Normal, "Comment on an issue", create)
+        .api("POST /projects/:id/issues/:issue_id/notes");
+    pages
+        .get(NOTE, write, Cost::Normal, "Edit a comment", show)
+        .api("GET /projects/:id/issues/:issue_id/notes/:note_id");
+    pages
+        .post(NOTE, write, Cost::Normal, "Save a comment", update)
+        .api("PUT /projects/:id/issues/:issue_id/notes/:note_id");
+    pages
+        .post("/:namespace/:project/issues/:iid/notes/:note_id/delete", write, Cost::Normal, "Delete a comment", delete)
+        .api("DELETE /projects/:id/issues/:issue_id/notes/:note_id");
 }
 
 choice! {
@@ -128,7 +130,9 @@ async fn find(context: &RequestContext, one: &OneNote) -> Result<EditableNote, E
 
 fn page(context: &RequestContext, found: &EditableNote, comment: CommentForm) -> NoteFormPage {
     let abilities = Abilities::new(&found.project, &context.actor);
-    note_form_page(context.layout(), abilities, found, comment)
+    let mut layout = context.layout_with_record(found.project.id.get(), ":issue_id", found.issue.id);
+    layout.api_call = layout.api_call.map(|call| call.replace(":note_id", &found.note.id.to_string()));
+    note_form_page(layout, abilities, found, comment)
 }
 
 async fn show(context: RequestContext, one: OneNote) -> PageResult {

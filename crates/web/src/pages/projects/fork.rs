@@ -22,7 +22,7 @@ pub fn declare(pages: &mut Pages) {
     let fork = Access::Project(ProjectAction::Fork);
     pages.get("/:namespace/:project/forks", read, Cost::Normal, "Forks", list);
     pages.get("/:namespace/:project/fork", fork, Cost::Cheap, "New fork", show_form);
-    pages.post("/:namespace/:project/fork", fork, Cost::Normal, "Create a fork", create);
+    pages.post("/:namespace/:project/fork", fork, Cost::Normal, "Create a fork", create).api("POST /projects/fork/:id");
 }
 
 async fn list(context: RequestContext, path: ProjectPathParams) -> PageResult {

@@ -22,8 +22,12 @@ pub fn declare(pages: &mut Pages) {
     let archive_project = Access::Project(ProjectAction::Archive);
     pages.get(PATH, update_project, Cost::Cheap, "Settings", show).api("GET /projects/:id");
     pages.post(PATH, update_project, Cost::Normal, "Save the settings", update).api("PUT /projects/:id");
-    pages.post("/:namespace/:project/settings/archive", archive_project, Cost::Normal, "Archive", archive);
-    pages.post("/:namespace/:project/settings/unarchive", archive_project, Cost::Normal, "Unarchive", unarchive);
+    pages
+        .post("/:namespace/:project/settings/archive", archive_project, Cost::Normal, "Archive", archive)
+        .api("POST /projects/:id/archive");
+    pages
+        .post("/:namespace/:project/settings/unarchive", archive_project, Cost::Normal, "Unarchive", unarchive)
+        .api("POST /projects/:id/unarchive");
 }
 
 params! {

@@ -12,8 +12,10 @@ use crate::respond::{self, PageResult};
 
 pub fn declare(pages: &mut Pages) {
     let star = Access::Project(ProjectAction::Star);
-    pages.post("/:namespace/:project/star", star, Cost::Cheap, "Star a project", create);
-    pages.post("/:namespace/:project/unstar", star, Cost::Cheap, "Remove a star", delete);
+    pages.post("/:namespace/:project/star", star, Cost::Cheap, "Star a project", create).api("POST /projects/:id/star");
+    pages
+        .post("/:namespace/:project/unstar", star, Cost::Cheap, "Remove a star", delete)
+        .api("DELETE /projects/:id/star");
 }
 
 /// Stars a project. The button on its page shows the result, so there is no message.

@@ -42,7 +42,7 @@ pub(super) fn file_validator(
 ) -> Result<Validator, PageError> {
     ensure_address(context, file.project())?;
     let last_commit = last_commit.map(|commit| commit.id);
-    let objects = (&file.revision, file.commit, file.id, last_commit, file.default_branch());
+    let objects = (&file.revision, file.is_branch(), file.commit, file.id, last_commit, file.default_branch());
     Ok(context.code_validator(file.project(), objects))
 }
 
@@ -77,6 +77,8 @@ async fn show(context: RequestContext, ShowBlob { revision, plain }: ShowBlob) -
     let input = BlobInput {
         revision: &file.revision,
         path: &file.path,
+        is_branch: file.is_branch,
+        is_symbolic_link: file.is_symbolic_link,
         bytes: file.bytes,
         body,
         rendered,

@@ -24,13 +24,23 @@ pub fn declare(pages: &mut Pages) {
     pages
         .get("/:namespace/:project/branches", read, Cost::Normal, "Branches", list)
         .api("GET /projects/:id/repository/branches");
-    pages.post("/:namespace/:project/branches", write, Cost::Normal, "Create a branch", create);
-    pages.post("/:namespace/:project/branches/delete", write, Cost::Normal, "Delete a branch", delete);
+    pages
+        .post("/:namespace/:project/branches", write, Cost::Normal, "Create a branch", create)
+        .api("POST /projects/:id/repository/branches");
+    pages
+        .post("/:namespace/:project/branches/delete", write, Cost::Normal, "Delete a branch", delete)
+        .api("DELETE /projects/:id/repository/branches/:branch");
     let title = "Delete the merged branches";
-    pages.post("/:namespace/:project/branches/delete_merged", write, Cost::Normal, title, delete_merged);
-    pages.post("/:namespace/:project/branches/protect", protect, Cost::Normal, "Protect a branch", protect_branch);
+    pages
+        .post("/:namespace/:project/branches/delete_merged", write, Cost::Normal, title, delete_merged)
+        .api("DELETE /projects/:id/repository/merged_branches");
+    pages
+        .post("/:namespace/:project/branches/protect", protect, Cost::Normal, "Protect a branch", protect_branch)
+        .api("PUT /projects/:id/repository/branches/:branch/protect");
     let title = "Stop protecting a branch";
-    pages.post("/:namespace/:project/branches/unprotect", protect, Cost::Normal, title, unprotect_branch);
+    pages
+        .post("/:namespace/:project/branches/unprotect", protect, Cost::Normal, title, unprotect_branch)
+        .api("PUT /projects/:id/repository/branches/:branch/unprotect");
 }
 
 async fn list(context: RequestContext, path: ProjectPathParams) -> PageResult {

@@ -15,10 +15,13 @@ use crate::respond::{self, PageResult};
 use crate::views::ProjectLinks;
 use crate::views::repository::commit::commit_page;
 use crate::views::repository::diff::DiffAddress;
+use crate::views::repository::diff_notes::DiffNotes;
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
-    pages.get("/:namespace/:project/commit/:sha", read, Cost::Heavy, "Commit", show);
+    pages
+        .get("/:namespace/:project/commit/:sha", read, Cost::Heavy, "Commit", show)
+        .api("GET /projects/:id/repository/commits/:sha");
 }
 
 params! {
@@ -48,9 +51,11 @@ async fn show(context: RequestContext, CommitParams { project, sha, diff }: Comm
         parameters: DiffAddress::of_update(diff.update.filter(|_| !found.is_reachable)),
         links,
         revision: found.is_reachable.then_some(id),
+        notes: DiffNotes::default(),
     };
     let abilities = Abilities::new(&found.project, actor);
-    let page = commit_page(context.layout(), abilities, &found, &address);
+    let layout = context.layout_with_record(found.project.id.get(), ":sha", found.commit.id);
+    let page = commit_page(layout, abilities, &found, &address);
     respond::html_with_parts(&page, file_sections(found.changes, address))
 }
 

@@ -15,7 +15,9 @@ use crate::views::repository::commit_list::commits_page;
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
-    pages.get("/:namespace/:project/commits/*rest", read, Cost::Heavy, "Commits", list);
+    pages
+        .get("/:namespace/:project/commits/*rest", read, Cost::Heavy, "Commits", list)
+        .api("GET /projects/:id/repository/commits");
 }
 
 params! {
@@ -32,5 +34,6 @@ async fn list(context: RequestContext, ListParams { address, after }: ListParams
     let found = commit_list::list(context.app(), &context.actor, &reference, &address.rest, after).await?;
     ensure_address(&context, &found.project)?;
     let abilities = Abilities::new(&found.project, &context.actor);
-    respond::html(&commits_page(context.layout(), abilities, &found, after))
+    let layout = context.layout_with_id(found.project.id.get());
+    respond::html(&commits_page(layout, abilities, &found, after))
 }

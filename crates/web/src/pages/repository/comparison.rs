@@ -17,6 +17,7 @@ use crate::respond::{self, PageResult};
 use crate::views::ProjectLinks;
 use crate::views::repository::comparison::{compare_page, comparison_view};
 use crate::views::repository::diff::DiffAddress;
+use crate::views::repository::diff_notes::DiffNotes;
 
 pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
@@ -86,6 +87,7 @@ async fn show(context: RequestContext, CompareParams { address, diff }: CompareP
                 parameters: DiffAddress::of_update(diff.update),
                 links,
                 revision: comparison.is_reachable.then(|| comparison.to.to_string()),
+                notes: DiffNotes::default(),
             };
             page.comparison = Some(comparison_view(&revisions, &comparison, &address));
             respond::html_with_parts(&page, file_sections(comparison.changes, address))

@@ -34,6 +34,7 @@ mod tests {
 
     use super::*;
     use crate::views::repository::diff::{DiffLayout, INTERRUPTED};
+    use crate::views::repository::diff_notes::DiffNotes;
 
     fn file() -> ListedFile {
         ListedFile {
@@ -54,6 +55,7 @@ mod tests {
             parameters: Vec::new(),
             links: ProjectLinks::new("a/b"),
             revision: None,
+            notes: DiffNotes::default(),
         };
         let failing = stream::iter([Err(io::Error::other("git failed"))]).boxed();
         let mut listing = DiffListing::default();

@@ -11,6 +11,7 @@ mod comparison;
 mod contributor;
 pub mod diff_params;
 pub mod diff_stream;
+mod file_form;
 mod find;
 mod range_diff;
 pub mod readme;
@@ -27,6 +28,7 @@ pub fn declare(pages: &mut Pages) {
     archive::declare(pages);
     blob::declare(pages);
     blame::declare(pages);
+    file_form::declare(pages);
     commit_list::declare(pages);
     commit::declare(pages);
     comparison::declare(pages);

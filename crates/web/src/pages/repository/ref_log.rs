@@ -20,7 +20,9 @@ pub fn declare(pages: &mut Pages) {
     let write = Access::Project(ProjectAction::WriteCode);
     let call = "GET /projects/:id/repository/ref_log";
     pages.get("/:namespace/:project/refs", read, Cost::Normal, "Ref log", list).api(call);
-    pages.post("/:namespace/:project/refs/restore", write, Cost::Normal, "Restore a ref", restore);
+    pages
+        .post("/:namespace/:project/refs/restore", write, Cost::Normal, "Restore a ref", restore)
+        .api("POST /projects/:id/repository/ref_log/:generation/restore");
 }
 
 params! {

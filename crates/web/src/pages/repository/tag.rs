@@ -24,12 +24,18 @@ pub fn declare(pages: &mut Pages) {
     let read = Access::Project(ProjectAction::ReadCode);
     let write = Access::Project(ProjectAction::WriteCode);
     pages.get("/:namespace/:project/tags", read, Cost::Normal, "Tags", list).api("GET /projects/:id/repository/tags");
-    pages.post("/:namespace/:project/tags", write, Cost::Normal, "Create a tag", create);
+    pages
+        .post("/:namespace/:project/tags", write, Cost::Normal, "Create a tag", create)
+        .api("POST /projects/:id/repository/tags");
     let call = "GET /projects/:id/repository/tags/:tag_name";
     pages.get("/:namespace/:project/tags/*rest", read, Cost::Normal, "Tag", show).api(call);
     // The names of tags contain slashes, so they are not a part of these addresses.
-    pages.post("/:namespace/:project/delete_tag", write, Cost::Normal, "Delete a tag", delete);
-    pages.post("/:namespace/:project/releases", write, Cost::Normal, "Save release notes", save_release);
+    pages
+        .post("/:namespace/:project/delete_tag", write, Cost::Normal, "Delete a tag", delete)
+        .api("DELETE /projects/:id/repository/tags/:tag_name");
+    pages
+        .post("/:namespace/:project/releases", write, Cost::Normal, "Save release notes", save_release)
+        .api("PUT /projects/:id/repository/tags/:tag_name/release");
 }
 
 async fn list(context: RequestContext, path: ProjectPathParams) -> PageResult {

@@ -1,6 +1,8 @@
 //! Signing in, profiles and sessions.
 
+pub mod calendar;
 pub mod email;
+pub mod keyboard;
 pub mod password;
 pub mod preferences;
 pub mod profile;

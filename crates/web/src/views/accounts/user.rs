@@ -3,10 +3,12 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::accounts::user::User;
+use holdfast_app::activity::calendar::ActivityCalendar;
 use holdfast_app::projects::project::Project;
 use holdfast_domain::accounts::UserState;
 use holdfast_domain::page::Page;
 
+use super::calendar::CalendarView;
 use crate::layout::Layout;
 use crate::views::projects::row::{ProjectRow, rows};
 use crate::views::{Pages, Person, links};
@@ -26,6 +28,7 @@ pub struct UserPage {
     pub is_blocked: bool,
     /// Whether the viewer looks at the own page and can edit it.
     pub is_own: bool,
+    pub calendar: CalendarView,
     pub projects: Vec<ProjectRow>,
     pub pages: Pages,
 }
@@ -47,8 +50,14 @@ impl Website {
     }
 }
 
-/// Builds the page of a user with the projects in the user's namespace that the viewer may see.
-pub fn user_page(mut layout: Layout, user: &User, projects: &Page<Project>, now: DateTime<Utc>) -> UserPage {
+/// Builds the page of a user with the activity and the projects in the user's namespace that the viewer may see.
+pub fn user_page(
+    mut layout: Layout,
+    user: &User,
+    projects: &Page<Project>,
+    activity: &ActivityCalendar,
+    now: DateTime<Utc>,
+) -> UserPage {
     layout.title = format!("{} (@{})", user.name, user.username);
     let is_own = layout.viewer.as_ref().is_some_and(|viewer| viewer.username == user.username);
     let not_empty = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
@@ -62,6 +71,7 @@ pub fn user_page(mut layout: Layout, user: &User, projects: &Page<Project>, now:
         member_since: Time::date(user.created_at),
         is_blocked: user.state != UserState::Active,
         is_own,
+        calendar: CalendarView::new(activity),
         projects: rows(&projects.items, now),
         pages: Pages::new(projects, &links::user(&user.username), &[]),
         layout,

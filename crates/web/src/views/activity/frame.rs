@@ -7,15 +7,19 @@ use crate::layout::{Layout, Tab};
 pub enum DashboardTab {
     Dashboard,
     Projects,
+    MergeRequests,
     Issues,
+    Todos,
     Activity,
 }
 
 impl DashboardTab {
-    const ALL: [(Self, &'static str, &'static str); 4] = [
+    const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Dashboard, "Dashboard", "/"),
         (Self::Projects, "Projects", "/dashboard/projects"),
+        (Self::MergeRequests, "Merge requests", "/dashboard/merge_requests"),
         (Self::Issues, "Issues", "/dashboard/issues"),
+        (Self::Todos, "Todos", "/dashboard/todos"),
         (Self::Activity, "Activity", "/dashboard/activity"),
     ];
 }

@@ -4,4 +4,7 @@ pub mod feed;
 pub mod frame;
 pub mod inbox;
 pub mod issue_list;
-pub mod issue_row;
+pub mod list_filter;
+pub mod merge_request_list;
+pub mod target_row;
+pub mod todo_list;

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use holdfast_app::merge_requests::merge_request::MergeRequest;
 use holdfast_app::merge_requests::page::{RequestPage, SourceProject};
+use holdfast_domain::ids::UserId;
 use holdfast_domain::merge_requests::{MergeRequestState, is_work_in_progress};
 
 use crate::abilities::Abilities;
@@ -10,7 +11,7 @@ use crate::icons::{self, Icon};
 use crate::layout::{Layout, Tab};
 use crate::views::projects::frame::{ProjectTab, project_frame};
 use crate::views::{Person, ProjectLinks};
-use crate::words::Time;
+use crate::words::{self, Time};
 
 /// The state of a merge request as an icon with a word.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +64,8 @@ pub struct RequestHead {
     pub created: Time,
     pub tabs: Vec<Tab>,
     pub controls: Option<HeadControls>,
+    /// The number of comments of the viewer's review with their noun, and its address, on pages that do not show it.
+    pub review: Option<(String, String)>,
 }
 
 /// A branch, with its address if it exists and the viewer may read it.
@@ -86,7 +89,10 @@ pub struct HeadControls {
 #[derive(Clone, Copy, Debug)]
 pub struct RequestViewer {
     pub abilities: Abilities,
+    /// None for an anonymous viewer.
+    pub user: Option<UserId>,
     pub can_edit: bool,
+    pub can_resolve: bool,
     pub now: DateTime<Utc>,
 }
 
@@ -97,7 +103,7 @@ pub fn request_frame(
     viewer: RequestViewer,
     current: RequestTab,
 ) -> (Layout, RequestHead) {
-    let RequestPage { project, request, versions, source, refs } = page;
+    let RequestPage { project, request, versions, source, refs, draft_count } = page;
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, viewer.abilities, ProjectTab::MergeRequests);
     layout.title = format!("{} · !{} · {}", request.title, request.iid, project.full_path());
@@ -142,6 +148,8 @@ pub fn request_frame(
             close: is_open.then(|| action("close")),
             reopen: (request.state == MergeRequestState::Closed).then(|| action("reopen")),
         }),
+        review: (*draft_count > 0 && current != RequestTab::Changes)
+            .then(|| (words::comments(*draft_count), format!("{}#review", action("changes")))),
     };
     (layout, head)
 }

@@ -3,9 +3,12 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::namespaces::group::Group;
-use holdfast_app::projects::project::Project;
+use holdfast_app::projects::group::GroupHome;
 use holdfast_domain::page::Page;
 
+use super::access_request::{AccessRequestButton, AccessRequestState};
+use super::frame::{GroupTab, group_frame};
+use crate::abilities::GroupAbilities;
 use crate::layout::Layout;
 use crate::views::projects::list::ProjectFilters;
 use crate::views::projects::row::{ProjectRow, rows};
@@ -77,18 +80,26 @@ pub struct GroupPage {
     pub pages: Pages,
     /// Some of the members, if the viewer may see them.
     pub members: Vec<Person>,
+    pub members_url: String,
+    pub access_request: Option<AccessRequestButton>,
+    /// The address of the form that creates a project in the group, if the viewer may.
+    pub new_project_url: Option<String>,
 }
 
-/// Builds the page of a group with its projects. `members` is empty if the viewer may not see them.
+/// Builds the page of a group with its projects.
 pub fn group_page(
-    mut layout: Layout,
-    group: &Group,
-    projects: &Page<Project>,
-    members: Vec<Person>,
+    layout: Layout,
+    home: &GroupHome,
+    abilities: GroupAbilities,
     filters: ProjectFilters,
     now: DateTime<Utc>,
 ) -> GroupPage {
+    let (group, projects) = (&home.group, &home.projects);
+    let mut layout = group_frame(layout, group, abilities, GroupTab::Projects);
     layout.title.clone_from(&group.name);
+    let state = AccessRequestState::new((home.has_requested_access, abilities.can_request_access));
+    let (request_url, withdraw_url) =
+        (links::group_page(&group.path, "request_access"), links::group_page(&group.path, "withdraw_request"));
     let url = links::group(&group.path);
     let parameters = [("search", filters.search.as_str()), ("order", filters.order.as_str())];
     GroupPage {
@@ -101,7 +112,12 @@ pub fn group_page(
         created: Time::date(group.created_at),
         projects: rows(&projects.items, now),
         pages: Pages::new(projects, &url, &parameters),
-        members,
+        members: home.members.iter().map(|member| Person::from_user(&member.user)).collect(),
+        members_url: links::group_page(&group.path, "members"),
+        access_request: AccessRequestButton::for_viewer(state, request_url, withdraw_url),
+        new_project_url: abilities
+            .can_create_project
+            .then(|| format!("/new{}", links::query(&[("namespace_id", &group.id.to_string())]))),
         filters,
         url,
         layout,

@@ -3,14 +3,17 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 use holdfast_app::projects::home::{HomeRepository, LatestPipeline, ProjectHome};
+use holdfast_app::projects::initial_commit::DEFAULT_BRANCH;
 use holdfast_domain::InstanceUrls;
 use holdfast_domain::namespaces::NamespaceKind;
 
 use super::frame::{ProjectTab, project_frame};
 use crate::abilities::Abilities;
 use crate::layout::Layout;
+use crate::views::namespaces::access_request::{AccessRequestButton, AccessRequestState};
 use crate::views::repository::archive_links::{ArchiveLink, archive_links};
 use crate::views::repository::commit_line::CommitLine;
+use crate::views::repository::file_form::AdditionLinks;
 use crate::views::repository::readme::ReadmeView;
 use crate::views::repository::ref_switch::{CodeView, RefSwitch};
 use crate::views::repository::tree::COMPLETE;
@@ -34,8 +37,9 @@ pub struct ProjectHomePage {
 pub enum HomeContent {
     /// The viewer may not read code.
     Hidden,
-    /// The repository has no branches and no tags.
-    Empty,
+    /// The repository has no branches and no tags. The address is that of the form that creates the first file, if the
+    /// viewer may create the first branch.
+    Empty(Option<String>),
     /// The repository has refs, but the default branch does not exist.
     NoDefaultBranch,
     Code(Box<CodeOverview>),
@@ -55,6 +59,9 @@ pub struct About {
     pub star_count: i64,
     pub fork_count: i64,
     pub is_starred: bool,
+    pub access_request: Option<AccessRequestButton>,
+    /// The address of the list of members, if the viewer may see them.
+    pub members_url: Option<String>,
     pub star_url: String,
     pub unstar_url: String,
     pub fork_url: String,
@@ -109,6 +116,8 @@ pub struct CodeOverview {
     pub has_more_entries: bool,
     pub readme: Option<ReadmeView>,
     pub archives: Vec<ArchiveLink>,
+    /// None if the viewer may not add files.
+    pub additions: Option<AdditionLinks>,
     pub find_url: String,
     pub commits_url: String,
     /// The address that completes the last commits, if some are missing.
@@ -131,12 +140,15 @@ pub fn project_home_page(
     layout.title.clone_from(&full_path);
     let content = match &home.repository {
         None => HomeContent::Hidden,
-        Some(repository) if repository.is_empty() => HomeContent::Empty,
-        Some(repository) => content(repository, &project_links, readme_html, now),
+        Some(repository) if repository.is_empty() => {
+            let new_url = project_links.new_file(DEFAULT_BRANCH, "");
+            HomeContent::Empty(abilities.can_create_first_branch.then_some(new_url))
+        }
+        Some(repository) => content(repository, &project_links, abilities, readme_html, now),
     };
     ProjectHomePage {
         layout,
-        about: about(home, &project_links, now),
+        about: about(home, abilities, &project_links, now),
         clone: CloneUrls {
             http: site.url(&project_links.git()),
             ssh: site.ssh_url(&full_path),
@@ -150,6 +162,7 @@ pub fn project_home_page(
 fn content(
     repository: &HomeRepository,
     project_links: &ProjectLinks,
+    abilities: Abilities,
     readme_html: Option<String>,
     now: DateTime<Utc>,
 ) -> HomeContent {
@@ -170,6 +183,7 @@ fn content(
         commit: CommitLine::with_age(&overview.commit, project_links, now),
         complete_url: (!last_commits.is_complete && entries.iter().any(|row| row.last_commit.is_none()))
             .then(|| format!("{tree_url}{}", links::query(&[COMPLETE]))),
+        additions: abilities.can_write_code.then(|| AdditionLinks::new(project_links, revision, "")),
         archives: archive_links(project_links, revision),
         find_url: project_links.find(revision),
         commits_url: project_links.commits(revision, ""),
@@ -180,7 +194,7 @@ fn content(
     }))
 }
 
-fn about(home: &ProjectHome, project_links: &ProjectLinks, now: DateTime<Utc>) -> About {
+fn about(home: &ProjectHome, abilities: Abilities, project_links: &ProjectLinks, now: DateTime<Utc>) -> About {
     let (project, repository) = (&home.project, home.repository.as_ref());
     let is_group = project.namespace.kind == NamespaceKind::Group;
     About {
@@ -196,6 +210,8 @@ fn about(home: &ProjectHome, project_links: &ProjectLinks, now: DateTime<Utc>) -
         star_count: project.star_count.into(),
         fork_count: project.forks_count.into(),
         is_starred: home.is_starred,
+        access_request: access_request(home, abilities, project_links),
+        members_url: abilities.can_read_members.then(|| project_links.members()),
         star_url: project_links.star(),
         unstar_url: project_links.unstar(),
         fork_url: project_links.fork(),
@@ -213,6 +229,15 @@ fn about(home: &ProjectHome, project_links: &ProjectLinks, now: DateTime<Utc>) -
             .map(|pipeline| pipeline_fact(pipeline, project_links, now)),
         release: repository.and_then(|repository| release_fact(repository, project_links)),
     }
+}
+
+fn access_request(
+    home: &ProjectHome,
+    abilities: Abilities,
+    project_links: &ProjectLinks,
+) -> Option<AccessRequestButton> {
+    let state = AccessRequestState::new((home.has_requested_access, abilities.can_request_access));
+    AccessRequestButton::for_viewer(state, project_links.request_access(), project_links.withdraw_request())
 }
 
 fn pipeline_fact(pipeline: &LatestPipeline, project_links: &ProjectLinks, now: DateTime<Utc>) -> PipelineFact {

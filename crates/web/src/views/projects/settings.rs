@@ -5,6 +5,7 @@ use holdfast_app::projects::project::{FeatureChanges, Project};
 use holdfast_domain::{Violations, Visibility};
 
 use super::frame::{ProjectTab, project_frame};
+use super::settings_nav::SettingsNav;
 use crate::abilities::Abilities;
 use crate::layout::Layout;
 use crate::views::ProjectLinks;
@@ -15,9 +16,12 @@ use crate::views::visibility_choice::VisibilityChoice;
 #[template(path = "projects/settings.html")]
 pub struct SettingsPage {
     pub layout: Layout,
+    pub nav: SettingsNav,
     pub abilities: Abilities,
     pub action: String,
     pub archive_action: String,
+    pub transfer_url: String,
+    pub delete_url: String,
     pub is_archived: bool,
     pub has_branches: bool,
     pub errors: Vec<FormError>,
@@ -117,9 +121,12 @@ pub fn settings_page(
     let errors = form::errors([&name, &path, &description, &default_branch, &visibility.field]);
     SettingsPage {
         layout,
+        nav: SettingsNav::new(project, abilities),
         abilities,
         action: links.settings(),
         archive_action: links.settings_page(if project.archived { "unarchive" } else { "archive" }),
+        transfer_url: links.settings_page("transfer"),
+        delete_url: links.settings_page("delete_project"),
         is_archived: project.archived,
         has_branches: project.repository.head.is_some(),
         errors,

@@ -40,6 +40,17 @@ pub struct BlobPage {
     pub raw_url: String,
     /// The address with the id of the commit, which keeps its content.
     pub permalink: String,
+    pub actions: FileActions,
+}
+
+/// The addresses of the forms that change a file, as far as the viewer may change it.
+#[derive(Clone, Debug, Default)]
+pub struct FileActions {
+    pub edit_url: Option<String>,
+    pub replace_url: Option<String>,
+    pub delete_url: Option<String>,
+    /// The address of the form that creates a fork, for a viewer who may change the file only there.
+    pub fork_url: Option<String>,
 }
 
 /// The addresses of the two views of a Markdown file.
@@ -122,6 +133,9 @@ impl BlobBody {
 pub struct BlobInput<'a> {
     pub revision: &'a str,
     pub path: &'a str,
+    /// Whether the revision is a branch.
+    pub is_branch: bool,
+    pub is_symbolic_link: bool,
     pub bytes: u64,
     pub body: BlobBody,
     /// The file as sanitized HTML, if it is Markdown and the viewer has not asked for its source.
@@ -137,10 +151,12 @@ pub struct BlobInput<'a> {
 pub fn blob_page(layout: Layout, project: &Project, abilities: Abilities, blob: BlobInput<'_>) -> BlobPage {
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
-    let BlobInput { revision, path, bytes, body, rendered, commit, last_commit, default_branch } = blob;
+    let actions = file_actions(&links, abilities, &blob);
+    let BlobInput { revision, path, bytes, body, rendered, commit, last_commit, default_branch, .. } = blob;
     layout.title = format!("{path} · {} at {revision}", project.full_path());
     BlobPage {
         layout,
+        actions,
         commit: last_commit.map(|commit| CommitLine::with_date(commit, &links)),
         blame_url: links.blame(revision, path),
         find_url: links.find(revision),
@@ -156,6 +172,25 @@ pub fn blob_page(layout: Layout, project: &Project, abilities: Abilities, blob: 
         permalink: links.blob(&commit.id.to_string(), path),
         refs: RefSwitch::new(&links, default_branch, CodeView::Blob, revision, path),
         path: PathView::new(&project.name, &links, revision, path),
+    }
+}
+
+fn file_actions(links: &ProjectLinks, abilities: Abilities, blob: &BlobInput<'_>) -> FileActions {
+    let BlobInput { revision, path, .. } = blob;
+    let is_text = match &blob.body {
+        BlobBody::Empty => true,
+        BlobBody::Lines(text) => !text.is_lossy,
+        BlobBody::Image | BlobBody::Binary | BlobBody::TooLarge => false,
+    };
+    match () {
+        () if !blob.is_branch => FileActions::default(),
+        () if abilities.can_write_code => FileActions {
+            edit_url: (is_text && !blob.is_symbolic_link).then(|| links.edit_file(revision, path)),
+            replace_url: (!blob.is_symbolic_link).then(|| links.upload_file(revision, path)),
+            delete_url: Some(links.delete_file(revision, path)),
+            fork_url: None,
+        },
+        () => FileActions { fork_url: abilities.can_fork.then(|| links.fork()), ..FileActions::default() },
     }
 }
 

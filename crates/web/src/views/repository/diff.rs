@@ -7,6 +7,7 @@ use holdfast_app::repository::browse::changes::{
     Changes, DiffListing, FileChange, FileSelection, FileText, ListedFile,
 };
 
+use super::diff_notes::{DiffNotes, FileNotes};
 use super::diff_rows::{self, DiffRow, SplitRow};
 use crate::views::{ProjectLinks, links};
 use crate::words;
@@ -29,6 +30,7 @@ pub struct DiffAddress {
     pub links: ProjectLinks,
     /// The id of the commit after the change, if a ref reaches it.
     pub revision: Option<String>,
+    pub notes: DiffNotes,
 }
 
 impl DiffAddress {
@@ -37,6 +39,11 @@ impl DiffAddress {
         let own = [("view", view), ("file", file), ("after", after)];
         let others = self.parameters.iter().map(|(name, value)| (*name, value.as_str()));
         format!("{}{}", self.path, links::query(&own.into_iter().chain(others).collect::<Vec<_>>()))
+    }
+
+    /// Returns the address that shows only one file.
+    pub fn file_url(&self, path: &str) -> String {
+        self.url(self.layout, path, "")
     }
 
     /// Returns the further parameters as a query.
@@ -155,6 +162,7 @@ pub struct FileSection {
     /// The address of the file after the change.
     pub url: Option<String>,
     pub body: FileBody,
+    pub notes: FileNotes,
 }
 
 pub enum FileBody {
@@ -162,6 +170,17 @@ pub enum FileBody {
     Split(Vec<SplitRow>),
     /// No lines, with the reason and an address that shows them.
     Folded(String, Option<String>),
+}
+
+impl FileBody {
+    /// Returns the rows that show lines.
+    fn rows(&self) -> Vec<&DiffRow> {
+        match self {
+            Self::Unified(rows) => rows.iter().collect(),
+            Self::Split(rows) => rows.iter().flat_map(|row| [row.old.as_ref(), row.new.as_ref()]).flatten().collect(),
+            Self::Folded(..) => Vec::new(),
+        }
+    }
 }
 
 impl FileSection {
@@ -188,7 +207,11 @@ impl FileSection {
         let mode = file.new_mode.as_deref().or(file.old_mode.as_deref()).unwrap_or_default();
         let utf8_path = std::str::from_utf8(shown_path(file)).ok();
         let revision = address.revision.as_deref().filter(|_| !is_deleted && mode != SUBMODULE);
+        let body = body(file, change, address, utf8_path.map(|path| address.file_url(path)));
+        let paths = (&*String::from_utf8_lossy(&file.old_path), &*String::from_utf8_lossy(&file.new_path));
+        let form_url = address.file_url(&path);
         Self {
+            notes: FileNotes::new(&address.notes, paths, body.rows().into_iter(), form_url),
             anchor: anchor(index),
             directory: directory.to_owned(),
             name: name.to_owned(),
@@ -213,7 +236,7 @@ impl FileSection {
             added: lines.added,
             removed: lines.removed,
             url: revision.zip(utf8_path).map(|(revision, path)| address.links.blob(revision, path)),
-            body: body(file, change, address, utf8_path.map(|path| address.url(address.layout, path, ""))),
+            body,
         }
     }
 }
@@ -281,6 +304,7 @@ mod tests {
             parameters: Vec::new(),
             links: ProjectLinks::new("a/b"),
             revision: Some("0123".into()),
+            notes: DiffNotes::default(),
         }
     }
 

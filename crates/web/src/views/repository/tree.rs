@@ -6,6 +6,7 @@ use holdfast_app::repository::browse::tree::Directory;
 
 use super::archive_links::{ArchiveLink, archive_links};
 use super::commit_line::CommitLine;
+use super::file_form::AdditionLinks;
 use super::path::PathView;
 use super::readme::ReadmeView;
 use super::ref_switch::{CodeView, RefSwitch};
@@ -31,6 +32,8 @@ pub struct TreePage {
     /// The address of the commits that changed the directory.
     pub commits_url: String,
     pub readme: Option<ReadmeView>,
+    /// None if the viewer may not add files, or the revision is not a branch.
+    pub additions: Option<AdditionLinks>,
 }
 
 /// Whether the last commits of all entries are known.
@@ -76,6 +79,8 @@ pub fn tree_page(
         },
         entries,
         pages: Pages::new(&directory.entries, &url, if was_long { &[COMPLETE] } else { &[] }),
+        additions: (directory.is_branch && abilities.can_write_code)
+            .then(|| AdditionLinks::new(&project_links, revision, path)),
         archives: archive_links(&project_links, revision),
         find_url: project_links.find(revision),
         commits_url: project_links.commits(revision, path),
