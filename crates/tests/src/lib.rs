@@ -149,6 +149,11 @@ impl Server {
     }
 
     pub async fn start_with(setup: Setup) -> Self {
+        // Boxed, because every test would otherwise contain the large future.
+        Box::pin(Self::create(setup)).await
+    }
+
+    async fn create(setup: Setup) -> Self {
         log::capture();
         let test_database = database::create().await;
         let database = Database::new(&database_options(&test_database.url)).expect("a valid url");

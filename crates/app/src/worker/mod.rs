@@ -345,7 +345,7 @@ fn with_general_tasks(options: WorkerOptions) -> Result<WorkerOptions> {
 }
 
 async fn start(options: WorkerOptions) -> Result<Worker> {
-    options.init().await.map_err(|error| Error::Internal(error.into()))
+    Box::pin(options.init()).await.map_err(|error| Error::Internal(error.into()))
 }
 
 /// Runs jobs until `stop` completes, then finishes the jobs that are running.
