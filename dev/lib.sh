@@ -229,6 +229,21 @@ server_start() {
     answers "$dir" server "$HOLDFAST__SERVER__EXTERNAL_URL/readyz"
 }
 
+# balancer_configuration LOG PORT NODE_PORT...: prints the nginx configuration of the compose file for these nodes, with
+# its access log in LOG and without SSH.
+balancer_configuration() {
+    local port nodes=''
+    for port in "${@:3}"; do nodes+="${nodes:+\\n}        server 127.0.0.1:$port max_fails=3 fail_timeout=1s;"; done
+    sed "s/^ *server node-a:8080.*/$nodes/; /server node-b:8080/d; s/listen 8080/listen 127.0.0.1:$2/
+         s|/dev/stdout|$1|; /^stream {/,\$d" "$ROOT/packaging/container/nginx.conf"
+}
+
+# balancer_start DIR: starts nginx with the configuration DIR/nginx.conf.
+balancer_start() {
+    launch "$1" nginx nginx -p "$1" -c "$1/nginx.conf" -e "$1/nginx-error.log" \
+        -g "daemon off; pid $1/nginx-own.pid;"
+}
+
 # storage_s3 ENDPOINT REGION KEY SECRET: configures the bucket holdfast of an S3 server.
 storage_s3() {
     export HOLDFAST__STORAGE__URL=s3://holdfast HOLDFAST__STORAGE__ENDPOINT=$1 HOLDFAST__STORAGE__REGION=$2
@@ -337,6 +352,7 @@ scratch_end() {
     local status=$? cluster disk
     set +e
     trap '' INT TERM
+    stop "$SCRATCH" nginx
     stop "$SCRATCH" server
     stop "$SCRATCH" moto
     [[ ! -d $SCRATCH/garage ]] || stop "$SCRATCH/garage" garage

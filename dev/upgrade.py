@@ -1,9 +1,13 @@
 """Generates traffic of all kinds until it is stopped, and reports every failure. Started by dev/upgrade."""
+import http.cookiejar
 import os
+import re
 import shutil
 import sys
 import threading
 import time
+import urllib.parse
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +15,41 @@ from load import Load, Server, begin, expect, git, say
 
 RATE = 10
 LONGEST = 600
+VIEWERS = 20
+PASSWORD = "correct horse battery staple 9"
+#: Seconds that a viewer looks at a page.
+LOOK_SECONDS = 1
+PAGES = ("/", "/root/{name}", "/root/{name}/tree/main", "/root/{name}/commits/main", "/root/{name}/issues",
+         "/root/{name}/merge_requests", "/root/{name}/settings", "/profile")
+
+
+class Viewer:
+    """A browser with a session, whose user clicks from page to page."""
+
+    def __init__(self, server, number):
+        self.url = server.url
+        jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), jar)
+        # Users of their own, because the expensive pages of one user are limited.
+        name = f"viewer{number}"
+        fields = {"username": name, "name": name, "email": f"{name}@example.com", "password": PASSWORD, "admin": "true"}
+        server.ask("/users", urllib.parse.urlencode(fields | {"confirm": "false"}).encode())
+        form = urllib.parse.urlencode({"login": name, "password": PASSWORD}).encode()
+        self._open("/sign_in", form, {"Sec-Fetch-Site": "same-origin"})
+
+    def _open(self, path, data=None, headers={}):
+        request = urllib.request.Request(self.url + path, data, headers)
+        with self.opener.open(request, timeout=60) as response:
+            return response.headers.get_content_type(), response.read().decode()
+
+    def look(self, path):
+        """Opens a page with its style sheet. It must be complete, and the session must still be valid."""
+        _, page = self._open(path)
+        expect("</html>" in page, f"{path} is incomplete: {page[-200:]}")
+        expect("User menu" in page, f"{path}: the session is lost")
+        style = re.search(r'href="(/assets/[^"]+\.css)"', page)[1]
+        kind, rules = self._open(style)
+        expect(kind == "text/css" and "{" in rules, f"{path} has no style: {style}")
 
 
 class Crowd:
@@ -18,10 +57,13 @@ class Crowd:
 
     def __init__(self, server, scratch, seed, names):
         self.server, self.scratch, self.seed, self.names = server, scratch, seed, names
+        self.viewers = [Viewer(server, number) for number in range(VIEWERS)]
         self.done, self.failed = Counter(), []
-        self.stop = threading.Event()
+        self.stop, self.lock = threading.Event(), threading.Lock()
         kinds = [self.read, self.write, self.clone, self.push]
         self.kinds = [kind.__name__ for kind in kinds]
+        kinds += [self._clicks(viewer, position) for position, viewer in enumerate(self.viewers)]
+        self.kinds.append("view")
         self.threads = [threading.Thread(target=self._again, args=(kind,), daemon=True) for kind in kinds]
         for thread in self.threads:
             thread.start()
@@ -31,7 +73,8 @@ class Crowd:
         while not self.stop.is_set():
             try:
                 kind(number)
-                self.done[kind.__name__] += 1
+                with self.lock:
+                    self.done[kind.__name__] += 1
             except (Exception, SystemExit) as error:
                 self.failed.append(f"{kind.__name__} {number}: {error} {getattr(error, 'read', bytes)()[:300]}")
                 self.stop.wait(0.5)
@@ -54,6 +97,14 @@ class Crowd:
 
     def push(self, number):
         git("push", "-q", self.server.address("project-1"), f"main:refs/heads/branch-{number}", cwd=self.seed)
+
+    def _clicks(self, viewer, position):
+        """Returns the operation of a viewer, who begins with another page than the others."""
+        def view(number):
+            path = PAGES[(number + position) % len(PAGES)]
+            viewer.look(path.format(name=self.names[number % len(self.names)]))
+            self.stop.wait(LOOK_SECONDS)
+        return view
 
     def end(self):
         self.stop.set()
