@@ -208,6 +208,11 @@ impl ProjectLinks {
         self.at_revision("blame", revision, path.as_ref())
     }
 
+    /// Returns the path of the action that cancels an import.
+    pub fn cancel_import(&self) -> String {
+        self.page("import/cancel")
+    }
+
     /// Returns the path of the form that edits a file of a branch.
     pub fn edit_file(&self, branch: &str, path: impl AsRef<[u8]>) -> String {
         self.at_revision("edit", branch, path.as_ref())

@@ -34,6 +34,8 @@ macro_rules! messages {
 messages! {
     RefRestored = "ref_restored", "ok", "The ref was restored to its earlier value.";
     RefUpdateMissing = "ref_update_missing", "bad", "The ref log has no such update.";
+    ImportCanceled = "import_canceled", "ok", "The import was canceled.";
+    ImportMissing = "import_missing", "bad", "No import is running.";
     SignedOut = "signed_out", "ok", "You are signed out.";
     IssueCreated = "issue_created", "ok", "The issue was created.";
     IssueSaved = "issue_saved", "ok", "The issue was saved.";

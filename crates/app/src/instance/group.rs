@@ -33,7 +33,7 @@ pub async fn list(app: &App, actor: &Actor, search: Option<String>, page: PageRe
     let mut owners: HashMap<i64, Vec<GroupOwner>> = HashMap::new();
     if !ids.is_empty() {
         let mut connection = app.database.connection().await?;
-        for owner in owner::list_group_owners(&mut connection, &ids, MAX_NAMED_OWNERS).await? {
+        for owner in owner::list_group_owners(&mut connection, &ids, MAX_NAMED_OWNERS, today).await? {
             owners.entry(owner.group_id).or_default().push(owner);
         }
     }

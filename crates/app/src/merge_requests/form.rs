@@ -12,8 +12,8 @@ use super::merge_request::{self, MergeRequest, can_edit};
 use crate::planning::issue_form::{FormChoices, find_assignee_and_milestone, load_choices};
 use crate::projects::project::{Project, ProjectRef};
 use crate::repository::browse::commit::Commit;
-use crate::repository::browse::compare;
-use crate::repository::open_repository::{OpenRepository, open_repository};
+use crate::repository::browse::{compare, description_template};
+use crate::repository::open_repository::{OpenRepository, load_refs, open_repository};
 use crate::repository::transfer::missing_objects::find_tip;
 use crate::{Actor, App, Error, Result, access};
 
@@ -43,6 +43,8 @@ pub struct NewRequestForm {
     pub proposal: Option<Proposal>,
     /// Why there is none, if branches were entered.
     pub problem: Option<&'static str>,
+    /// The template of descriptions of the target project, see [`show_new_with_template`].
+    pub template: Option<String>,
 }
 
 /// What a new merge request would propose.
@@ -85,6 +87,7 @@ pub async fn show_new(
         choices: FormChoices::default(),
         proposal: None,
         problem: None,
+        template: None,
         project: repository.project.clone(),
     };
     if !branches.is_upstream {
@@ -117,6 +120,29 @@ pub async fn show_new(
                 form.proposal = Some(propose(app, &repository, &repository.project, branches, tips).await?);
             }
         },
+    }
+    Ok(form)
+}
+
+/// Like [`show_new`], with the template of the description. A form that is shown again with what was entered needs none.
+#[crate::boxed]
+pub async fn show_new_with_template(
+    app: &App,
+    actor: &Actor,
+    project: &ProjectRef,
+    branches: &ProposedBranches,
+) -> Result<NewRequestForm> {
+    let mut form = show_new(app, actor, project, branches).await?;
+    if form.proposal.is_some() {
+        let target = match form.project.source().filter(|_| branches.is_upstream) {
+            Some(upstream) => {
+                let reference = ProjectRef::Id(upstream.id);
+                access::read_project(app, actor, &reference, ProjectAction::ReadMergeRequests).await?
+            }
+            None => form.project.clone(),
+        };
+        let repository = load_refs(app, actor, target).await?;
+        form.template = description_template::find_for_merge_request(app, &repository).await;
     }
     Ok(form)
 }

@@ -18,6 +18,8 @@ use super::milestone::{Filter, Milestone};
 use super::quick_action::RefusedActions;
 use super::{assignee, quick_action};
 use crate::projects::project::{Project, ProjectRef};
+use crate::repository::browse::description_template;
+use crate::repository::open_repository::load_refs;
 use crate::{Actor, App, Error, Result, access};
 
 /// The labels, milestones and people that a form offers: the first hundred of each, as many as a page of a list has.
@@ -37,6 +39,8 @@ pub struct IssueForm {
     /// The issue that is edited, or None for a new one.
     pub issue: Option<Issue>,
     pub choices: FormChoices,
+    /// The template of the description of a new issue, see [`show_new_with_template`].
+    pub template: Option<String>,
 }
 
 /// The fields of the form, as they were entered.
@@ -74,7 +78,19 @@ pub async fn authorize_preview(app: &App, actor: &Actor, project: &ProjectRef) -
 pub async fn show_new(app: &App, actor: &Actor, project: &ProjectRef) -> Result<IssueForm> {
     let project = access::read_project(app, actor, project, ProjectAction::CreateIssue).await?;
     let choices = load_form_choices(app, actor, &project).await?;
-    Ok(IssueForm { project, issue: None, choices })
+    Ok(IssueForm { project, issue: None, choices, template: None })
+}
+
+/// Like [`show_new`], with the template of the description if the actor may read the code of the project. A form that is
+/// shown again with what was entered needs none.
+#[crate::boxed]
+pub async fn show_new_with_template(app: &App, actor: &Actor, project: &ProjectRef) -> Result<IssueForm> {
+    let mut form = show_new(app, actor, project).await?;
+    if access::is_authorized(actor, &form.project, ProjectAction::ReadCode) {
+        let repository = load_refs(app, actor, form.project.clone()).await?;
+        form.template = description_template::find_for_issue(app, &repository).await;
+    }
+    Ok(form)
 }
 
 /// Returns the form of an existing issue. Only users who may edit the issue get it.
@@ -84,7 +100,7 @@ pub async fn show_edit(app: &App, actor: &Actor, project: &ProjectRef, iid: i64)
     let (project, issue) = find_editable(app, &mut connection, actor, project, iid).await?;
     drop(connection);
     let choices = load_form_choices(app, actor, &project).await?;
-    Ok(IssueForm { project, issue: Some(issue), choices })
+    Ok(IssueForm { project, issue: Some(issue), choices, template: None })
 }
 
 /// Loads what the form offers: nothing unless the actor manages issues.

@@ -2,6 +2,7 @@
 
 use holdfast_domain::ids::{ProjectId, UserId};
 use holdfast_domain::policy::ProjectAction;
+use holdfast_domain::repository::ImportPhase;
 use holdfast_domain::text::compare_naturally;
 use holdfast_git::protocol::advertisement::RefLookup;
 use holdfast_store::Connection;
@@ -9,13 +10,14 @@ use holdfast_store::namespaces::access_request;
 use holdfast_store::namespaces::member::MembershipScope;
 use holdfast_store::projects::home::{self, BranchTip, HomeDetails};
 use holdfast_store::projects::star;
+use holdfast_store::repository::import;
 use holdfast_store::repository::snapshot::{RefKind, Snapshot};
 
 pub use holdfast_store::projects::home::{LatestPipeline, LatestRelease};
 
 use super::project::{Project, ProjectRef};
 use crate::repository::browse::overview;
-use crate::repository::open_repository::load_refs;
+use crate::repository::open_repository::{OpenRepository, load_refs};
 use crate::{Actor, App, Result, access};
 
 pub use crate::repository::browse::overview::{Readme, RepositoryOverview};
@@ -44,6 +46,17 @@ pub struct HomeRepository {
     pub release: Option<LatestRelease>,
     /// The tag with the highest version in its name.
     pub latest_tag: Option<String>,
+    /// The import of a repository that is still empty.
+    pub import: Option<ImportProgress>,
+}
+
+/// How far the import of a repository is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportProgress {
+    pub percent: i16,
+    pub is_finished: bool,
+    /// Why the import failed. None for viewers who may not change the project.
+    pub error: Option<String>,
 }
 
 impl HomeRepository {
@@ -53,8 +66,9 @@ impl HomeRepository {
     }
 }
 
-/// Returns a project with what its home page shows. Needs at most two rounds of statements: the refs, if this node does
-/// not know them yet, and then pipeline, release and star.
+/// Returns a project with what its home page shows. Needs few statements: the refs, if this node does not know them yet;
+/// then pipeline, release and star; the import of an empty repository; the request for access of a viewer who is no
+/// member.
 #[crate::boxed]
 pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<ProjectHome> {
     let project = access::read_project(app, actor, project, ProjectAction::Read).await?;
@@ -75,14 +89,34 @@ pub async fn show(app: &App, actor: &Actor, project: &ProjectRef) -> Result<Proj
         let tip = branch.zip(commit.as_deref()).map(|(branch, commit)| BranchTip { branch, commit });
         let mut connection = app.database.connection().await?;
         let details = home::find(&mut connection, repository.project.id, tip, viewer).await?;
-        Ok((details, has_requested_access(&mut connection, viewer, &repository.project).await?))
+        let import = find_import(&mut connection, actor, &repository).await?;
+        Ok((details, import, has_requested_access(&mut connection, viewer, &repository.project).await?))
     };
-    let (overview, (details, has_requested_access)) = tokio::try_join!(overview::load(app, &repository), load_details)?;
+    let (overview, (details, import, has_requested_access)) =
+        tokio::try_join!(overview::load(app, &repository), load_details)?;
     let HomeDetails { pipeline, release, is_starred } = details;
     let latest_tag = find_latest_tag(&refs, tag_count);
     let project = repository.project;
-    let repository = HomeRepository { branch_count, tag_count, overview, pipeline, release, latest_tag };
+    let repository = HomeRepository { branch_count, tag_count, overview, pipeline, release, latest_tag, import };
     Ok(ProjectHome { project, is_starred, has_requested_access, repository: Some(repository) })
+}
+
+/// Returns the import of an empty repository. Queries nothing for others.
+async fn find_import(
+    connection: &mut Connection,
+    actor: &Actor,
+    repository: &OpenRepository,
+) -> Result<Option<ImportProgress>> {
+    if !repository.refs.is_empty() {
+        return Ok(None);
+    }
+    let found = import::find(connection, repository.project.id).await?;
+    let can_update = access::is_authorized(actor, &repository.project, ProjectAction::Update);
+    Ok(found.map(|import| ImportProgress {
+        percent: import.percent,
+        is_finished: import.is_finished(),
+        error: import.error.filter(|_| can_update && import.phase == ImportPhase::Failed.as_str()),
+    }))
 }
 
 /// Returns whether a viewer who is not a member has requested access. Queries nothing for members.

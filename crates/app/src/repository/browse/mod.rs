@@ -12,6 +12,7 @@ pub mod commit_page;
 pub mod compare;
 pub mod comparison_page;
 pub mod contributor;
+pub(crate) mod description_template;
 pub mod file;
 pub mod file_search;
 pub mod last_commit;

@@ -190,14 +190,17 @@ async fn what_was_seen_is_merged_and_nothing_else() {
 #[tokio::test]
 async fn the_page_lists_every_reason_that_keeps_it_from_being_merged() {
     let fixture = Fixture::with_request().await;
-    let put = async |form: &[(&str, &str)]| {
-        assert_eq!(fixture.ada.put(&fixture.api, form).await.status, 200);
-    };
-    put(&[("only_allow_merge_if_all_discussions_are_resolved", "true")]).await;
     let (ada, bob) = (fixture.server.sign_in("ada").await, fixture.server.sign_in("bob").await);
     assert_eq!(reasons(&ada).await, ["No conflicts with", "main"]);
+    assert_eq!(ada.get(PAGE).await.texts("#merging"), ["Ready to merge"]);
     let started = bob.post(&format!("{PAGE}/notes"), &[("note", "Why two?"), ("discussion", "true")]).await;
     assert!(started.location().unwrap().starts_with(&format!("{PAGE}#note_")), "{}", started.text);
+    // It does not prevent the merge unless the project says so in its settings.
+    assert_eq!(reasons(&ada).await, ["No conflicts with", "main", "Some discussions are not resolved."]);
+    assert_eq!(ada.get(PAGE).await.texts("#merging"), ["Can be merged"]);
+    let settings = ada.get("/ada/tide/settings/general").await.form("form[action='/ada/tide/settings/general']");
+    let saved = ada.submit(&settings.check("only_allow_merge_if_all_discussions_are_resolved")).await;
+    assert_eq!(saved.status, 303, "{}", saved.text);
     // The target branch changes the same file.
     fixture.tree.git(["checkout", "-q", "main"]).await.ok();
     fixture.tree.commit("b.txt", b"2\n", "Add 2").await;

@@ -179,3 +179,22 @@ async fn a_review_is_discarded_and_has_a_limit() {
     assert!(bob.get(CHANGES).await.texts("#review").is_empty());
     assert_eq!(published(&fixture).await.len(), 50);
 }
+
+/// Only the files of the newest version are those of the branch, and only members who may push edit them.
+#[tokio::test]
+async fn the_changes_of_an_open_request_lead_to_the_forms_that_edit_its_files() {
+    let fixture = Fixture::with_request().await;
+    fixture.commit("b.txt", "two\nthree\n", "Add three").await;
+    let bob = fixture.server.sign_in("bob").await;
+    let edit_links = async |browser: &Browser, query: &str| {
+        browser.get(&format!("{PAGE}/changes{query}")).await.attributes("a[aria-label='Edit b.txt']", "href")
+    };
+    let links = edit_links(&bob, "").await;
+    assert_eq!(links, ["/ada/tide/edit/topic/b.txt"]);
+    assert_eq!(bob.get(&links[0]).await.form("form[enctype]").value("content"), "two\nthree\n");
+    assert_eq!(edit_links(&bob, "?version=1").await, [""; 0], "the branch has another content");
+    let rita = fixture.server.sign_in("rita").await;
+    assert_eq!(edit_links(&rita, "").await, [""; 0], "a reporter cannot push");
+    bob.post(&format!("{PAGE}/close"), &[]).await;
+    assert_eq!(edit_links(&bob, "").await, [""; 0], "the request is closed");
+}

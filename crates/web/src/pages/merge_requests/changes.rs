@@ -2,7 +2,7 @@
 
 use futures_util::stream::BoxStream;
 use holdfast_app::Error;
-use holdfast_app::merge_requests::page::{self, VersionNumbers};
+use holdfast_app::merge_requests::page::{self, SourceProject, VersionNumbers};
 use holdfast_domain::policy::ProjectAction;
 use holdfast_http_core::{Access, params};
 
@@ -98,12 +98,17 @@ pub async fn load_changes(
     let parameter = |name, number: Option<i32>| number.map(|number| (name, number.to_string()));
     let parameters =
         parameter("version", numbers.version).into_iter().chain(parameter("since", numbers.since)).collect();
+    // The files of other versions differ from those of the branch.
+    let is_newest = found.page.newest().is_some_and(|newest| newest.number == found.version.number);
+    let is_in_branch = is_newest && found.page.request.state.is_open() && found.page.source == SourceProject::Same;
+    let can_edit = is_in_branch && viewer.abilities.can_write_code;
     let mut address = DiffAddress {
         path: links.merge_request_page(path.iid, "changes"),
         layout: diff.layout(),
         parameters,
         links: links.clone(),
         revision: found.is_reachable.then(|| found.version.head.to_string()),
+        editable_branch: found.page.refs.branch(&found.page.request.source_branch).filter(|_| can_edit),
         notes: DiffNotes::default(),
     };
     let (review, notes) = {

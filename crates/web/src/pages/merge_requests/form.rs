@@ -117,7 +117,8 @@ params! {
 async fn show_new(context: RequestContext, NewRequestParams { project, branches }: NewRequestParams) -> PageResult {
     let branches = ProposedBranches::from(branches);
     let _permit = acquire_permit(&context, &branches).await?;
-    let form = form::show_new(context.app(), &context.actor, &project.reference(), &branches).await?;
+    let (app, actor) = (context.app(), &context.actor);
+    let form = form::show_new_with_template(app, actor, &project.reference(), &branches).await?;
     ensure_address(&context, &form.project)?;
     respond::html(&new_page(&context, &form, &branches, EnteredRequest::default()))
 }

@@ -117,9 +117,10 @@ fn preview(form: &IssueForm, fields: &IssueFields) -> Option<Prose> {
 }
 
 async fn show_new(context: RequestContext, project: ProjectPathParams) -> PageResult {
-    let form = issue_form::show_new(context.app(), &context.actor, &project.reference()).await?;
+    let form = issue_form::show_new_with_template(context.app(), &context.actor, &project.reference()).await?;
     ensure_address(&context, &form.project)?;
-    respond::html(&page(&context, &form, &IssueFields::default(), &Violations::default(), None))
+    let fields = IssueFields { description: form.template.clone().unwrap_or_default(), ..IssueFields::default() };
+    respond::html(&page(&context, &form, &fields, &Violations::default(), None))
 }
 
 async fn create(context: RequestContext, CreateIssue { project, form }: CreateIssue) -> PageResult {

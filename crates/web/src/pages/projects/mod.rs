@@ -9,6 +9,7 @@ mod deploy_key;
 pub mod filters;
 mod fork;
 mod home;
+mod import;
 mod jump;
 mod list;
 mod member;
@@ -39,6 +40,7 @@ pub fn declare(pages: &mut Pages) {
     transfer::declare(pages);
     deletion::declare(pages);
     home::declare(pages);
+    import::declare(pages);
     activity::declare(pages);
     fork::declare(pages);
     star::declare(pages);

@@ -46,6 +46,8 @@ params! {
         optional shared_runners_enabled: bool,
         optional public_builds: bool,
         optional request_access_enabled: bool,
+        optional only_allow_merge_if_build_succeeds: bool,
+        optional only_allow_merge_if_all_discussions_are_resolved: bool,
     }
 }
 
@@ -66,6 +68,10 @@ async fn update(context: RequestContext, form: SettingsForm) -> PageResult {
         shared_runners_enabled: Some(form.shared_runners_enabled.unwrap_or_default()),
         public_builds: Some(form.public_builds.unwrap_or_default()),
         request_access_enabled: Some(form.request_access_enabled.unwrap_or_default()),
+        only_allow_merge_if_build_succeeds: Some(form.only_allow_merge_if_build_succeeds.unwrap_or_default()),
+        only_allow_merge_if_all_discussions_are_resolved: Some(
+            form.only_allow_merge_if_all_discussions_are_resolved.unwrap_or_default(),
+        ),
         ..FeatureChanges::default()
     };
     let changes = ProjectChanges {

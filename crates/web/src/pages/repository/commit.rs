@@ -51,6 +51,7 @@ async fn show(context: RequestContext, CommitParams { project, sha, diff }: Comm
         parameters: DiffAddress::of_update(diff.update.filter(|_| !found.is_reachable)),
         links,
         revision: found.is_reachable.then_some(id),
+        editable_branch: None,
         notes: DiffNotes::default(),
     };
     let abilities = Abilities::new(&found.project, actor);

@@ -87,6 +87,7 @@ async fn show(context: RequestContext, CompareParams { address, diff }: CompareP
                 parameters: DiffAddress::of_update(diff.update),
                 links,
                 revision: comparison.is_reachable.then(|| comparison.to.to_string()),
+                editable_branch: None,
                 notes: DiffNotes::default(),
             };
             page.comparison = Some(comparison_view(&revisions, &comparison, &address));

@@ -55,6 +55,7 @@ mod tests {
             parameters: Vec::new(),
             links: ProjectLinks::new("a/b"),
             revision: None,
+            editable_branch: None,
             notes: DiffNotes::default(),
         };
         let failing = stream::iter([Err(io::Error::other("git failed"))]).boxed();

@@ -301,6 +301,7 @@ async fn render(changes: Changes, form: &FileForm) -> Vec<String> {
         parameters: Vec::new(),
         links,
         revision: None,
+        editable_branch: None,
         notes: DiffNotes::default(),
     };
     file_sections(changes, address).collect().await

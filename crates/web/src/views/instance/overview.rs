@@ -115,7 +115,7 @@ fn problems(overview: &Overview) -> Vec<Problem> {
         (hooks.failing > hooks.paused).then(|| Problem {
             icon: icons::WARNING.colored("wait"),
             text: format!("{} failing", words::webhooks(hooks.failing - hooks.paused)),
-            advice: "Their receivers respond with errors. Deliveries are tried again.",
+            advice: "Their receivers cannot be reached, or respond with errors. Deliveries are tried again.",
             url: None,
         }),
         (hooks.oldest_undelivered >= LONG_WAIT).then(|| Problem {

@@ -82,7 +82,7 @@ pub fn new_request_page(
     branches: &ProposedBranches,
     entered: EnteredRequest,
 ) -> RequestFormPage {
-    let NewRequestForm { project, branches: names, upstream, choices, proposal, problem } = form;
+    let NewRequestForm { project, branches: names, upstream, choices, proposal, problem, template } = form;
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::MergeRequests);
     layout.title = format!("New merge request · {}", project.full_path());
@@ -92,7 +92,8 @@ pub fn new_request_page(
     let EnteredRequest { fields, violations, problem: rejected, preview } = entered;
     // What was entered is shown again, also if the branches do not exist any more.
     let suggested = proposal.as_ref().filter(|_| existing.is_none());
-    let fields = fields.or_else(|| suggested.map(|proposal| suggested_fields(proposal, &branches.source)));
+    let fields =
+        fields.or_else(|| suggested.map(|proposal| suggested_fields(proposal, &branches.source, template.clone())));
     let fields = fields.map(|fields| {
         let can_manage = abilities.can_manage_merge_requests && !branches.is_upstream;
         let choices = can_manage.then_some(choices);
@@ -124,12 +125,13 @@ pub fn new_request_page(
     }
 }
 
-/// Returns the title and description of the only commit, or the name of the branch.
-fn suggested_fields(proposal: &Proposal, branch: &str) -> RequestFields {
+/// Returns the title and description of the only commit, or the name of the branch. A template is the description.
+fn suggested_fields(proposal: &Proposal, branch: &str, template: Option<String>) -> RequestFields {
     let (title, description) = match proposal.commits.as_slice() {
         [commit] => (title(&commit.message).to_owned(), body(&commit.message).to_owned()),
         _ => (branch.replace(['-', '_'], " "), String::new()),
     };
+    let description = template.unwrap_or(description);
     RequestFields { title, description, ..RequestFields::default() }
 }
 

@@ -57,6 +57,7 @@ pub struct RequestHead {
     pub iid: i64,
     pub title: String,
     pub state: RequestState,
+    pub is_open: bool,
     pub is_draft: bool,
     pub author: Person,
     pub source: Branch,
@@ -134,6 +135,7 @@ pub fn request_frame(
         iid: request.iid,
         title: request.title.clone(),
         state: request.state.into(),
+        is_open,
         is_draft: is_open && is_work_in_progress(&request.title),
         author: Person::from_user(&request.author),
         source: match source {

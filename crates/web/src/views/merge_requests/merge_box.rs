@@ -123,6 +123,10 @@ fn open_box(found: &Overview, links: &ProjectLinks, can_cancel: bool) -> MergeBo
         let check = Check::new(icons::PASSED.colored("ok").named("passed"), "No conflicts with".to_owned());
         checks.push(Check { branch: Some(request.target_branch.clone()), ..check });
     }
+    if !request.discussions_resolved && !blockers.contains(&Blocker::UnresolvedDiscussions) {
+        let icon = icons::WARNING.colored("wait").named("not resolved");
+        checks.push(Check::new(icon, "Some discussions are not resolved.".to_owned()));
+    }
     let is_active = |status: &Status| status.is_active();
     let can_wait = found.pipeline.as_ref().is_some_and(|pipeline| is_active(&pipeline.status))
         && blockers.iter().all(|blocker| matches!(blocker, Blocker::Pipeline(Some(status)) if is_active(status)));
@@ -150,6 +154,9 @@ fn open_box(found: &Overview, links: &ProjectLinks, can_cancel: bool) -> MergeBo
         _ if can_merge_now && request.merge_status == MergeStatus::Unchecked => {
             (icons::PENDING.colored("wait").named("not tested"), "Not tested for conflicts yet".to_owned())
         }
+        _ if can_merge_now && has_warning(found) => {
+            (icons::WARNING.colored("wait").named("can be merged"), "Can be merged".to_owned())
+        }
         _ if can_merge_now => (icons::PASSED.colored("ok").named("ready"), "Ready to merge".to_owned()),
         _ => {
             let title = format!("Cannot be merged yet: {}", words::reasons(blockers.len()));
@@ -157,6 +164,12 @@ fn open_box(found: &Overview, links: &ProjectLinks, can_cancel: bool) -> MergeBo
         }
     };
     MergeBox { icon, title, checks, action }
+}
+
+/// Returns whether something advises against the merge, although it does not prevent it.
+fn has_warning(found: &Overview) -> bool {
+    let has_failed = found.pipeline.as_ref().is_some_and(|pipeline| pipeline.status == Status::Failed);
+    has_failed || !found.page.request.discussions_resolved
 }
 
 fn check(blocker: &Blocker, links: &ProjectLinks, iid: i64, pipeline: Option<&CheckLink>) -> Check {

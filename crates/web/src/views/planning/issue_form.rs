@@ -131,7 +131,7 @@ pub fn values_of(issue: &Issue) -> IssueFields {
 
 /// Builds the form.
 pub fn issue_form_page(layout: Layout, abilities: Abilities, input: IssueFormInput<'_>) -> IssueFormPage {
-    let IssueFormInput { form: IssueForm { project, issue, choices }, fields, violations, preview } = input;
+    let IssueFormInput { form: IssueForm { project, issue, choices, .. }, fields, violations, preview } = input;
     let links = ProjectLinks::new(&project.full_path());
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Issues);
     layout.title = match issue {

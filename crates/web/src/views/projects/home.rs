@@ -37,12 +37,28 @@ pub struct ProjectHomePage {
 pub enum HomeContent {
     /// The viewer may not read code.
     Hidden,
-    /// The repository has no branches and no tags. The address is that of the form that creates the first file, if the
-    /// viewer may create the first branch.
-    Empty(Option<String>),
+    /// The repository has no branches and no tags.
+    Empty(EmptyRepository),
+    /// The repository is empty until its import ends.
+    Importing(RunningImport),
     /// The repository has refs, but the default branch does not exist.
     NoDefaultBranch,
     Code(Box<CodeOverview>),
+}
+
+/// What a repository without branches and tags offers.
+pub struct EmptyRepository {
+    /// The address of the form that creates the first file, if the viewer may create the first branch.
+    pub new_url: Option<String>,
+    /// Why the import of the repository failed.
+    pub import_error: Option<String>,
+}
+
+/// An import that has not ended.
+pub struct RunningImport {
+    pub percent: i16,
+    /// None if the viewer may not cancel the import.
+    pub cancel_url: Option<String>,
 }
 
 /// The facts in the side panel.
@@ -140,10 +156,7 @@ pub fn project_home_page(
     layout.title.clone_from(&full_path);
     let content = match &home.repository {
         None => HomeContent::Hidden,
-        Some(repository) if repository.is_empty() => {
-            let new_url = project_links.new_file(DEFAULT_BRANCH, "");
-            HomeContent::Empty(abilities.can_create_first_branch.then_some(new_url))
-        }
+        Some(repository) if repository.is_empty() => empty_content(repository, &project_links, abilities),
         Some(repository) => content(repository, &project_links, abilities, readme_html, now),
     };
     ProjectHomePage {
@@ -156,6 +169,19 @@ pub fn project_home_page(
         },
         abilities,
         content,
+    }
+}
+
+fn empty_content(repository: &HomeRepository, links: &ProjectLinks, abilities: Abilities) -> HomeContent {
+    match &repository.import {
+        Some(import) if !import.is_finished => HomeContent::Importing(RunningImport {
+            percent: import.percent,
+            cancel_url: abilities.can_update.then(|| links.cancel_import()),
+        }),
+        import => HomeContent::Empty(EmptyRepository {
+            new_url: abilities.can_create_first_branch.then(|| links.new_file(DEFAULT_BRANCH, "")),
+            import_error: import.as_ref().and_then(|import| import.error.clone()),
+        }),
     }
 }
 

@@ -68,6 +68,10 @@ impl From<&Project> for SettingsValues {
                 shared_runners_enabled: Some(features.shared_runners_enabled),
                 public_builds: Some(features.public_builds),
                 request_access_enabled: Some(features.request_access_enabled),
+                only_allow_merge_if_build_succeeds: Some(features.only_allow_merge_if_build_succeeds),
+                only_allow_merge_if_all_discussions_are_resolved: Some(
+                    features.only_allow_merge_if_all_discussions_are_resolved,
+                ),
                 ..FeatureChanges::default()
             },
         }
@@ -96,6 +100,18 @@ fn feature_boxes(features: FeatureChanges) -> Vec<FeatureBox> {
             "Requests for access",
             "users who are not members may ask to become one",
             features.request_access_enabled,
+        ),
+        row(
+            "only_allow_merge_if_build_succeeds",
+            "Merge only after a successful pipeline",
+            "the pipeline of the last commit of a merge request must succeed",
+            features.only_allow_merge_if_build_succeeds,
+        ),
+        row(
+            "only_allow_merge_if_all_discussions_are_resolved",
+            "Merge only without open discussions",
+            "all discussions of a merge request must be resolved",
+            features.only_allow_merge_if_all_discussions_are_resolved,
         ),
     ]
 }

@@ -8,6 +8,7 @@ use super::commit_line::CommitLine;
 use crate::abilities::Abilities;
 use crate::layout::Layout;
 use crate::views::form::FormField;
+use crate::views::links::query;
 use crate::views::projects::frame::{ProjectTab, project_frame};
 use crate::views::{Pages, ProjectLinks};
 
@@ -44,6 +45,8 @@ pub struct BranchRow {
     pub developers_can_push: bool,
     pub developers_can_merge: bool,
     pub can_delete: bool,
+    /// The form that proposes the branch for the default branch.
+    pub propose_url: Option<String>,
 }
 
 /// Builds the list of branches.
@@ -59,6 +62,10 @@ pub fn branches_page(
     let mut layout = project_frame(layout, project, abilities, ProjectTab::Code);
     layout.title = format!("Branches · {}", project.full_path());
     let default_branch = project.repository.default_branch();
+    let propose_url = |name: &str| {
+        let target = default_branch.filter(|default| abilities.can_create_merge_requests && *default != name)?;
+        Some(format!("{}{}", links.new_merge_request(), query(&[("source", name), ("target", target)])))
+    };
     let row = |branch: &Branch| {
         let (protection, is_default) = (branch.protection, default_branch == Some(branch.name.as_str()));
         BranchRow {
@@ -74,6 +81,7 @@ pub fn branches_page(
             developers_can_push: protection.developers_can_push,
             developers_can_merge: protection.developers_can_merge,
             can_delete: abilities.can_write_code && !is_default && !protection.is_protected,
+            propose_url: propose_url(&branch.name),
         }
     };
     let rows = found.branches.items.iter().map(row).collect();

@@ -30,6 +30,8 @@ pub struct DiffAddress {
     pub links: ProjectLinks,
     /// The id of the commit after the change, if a ref reaches it.
     pub revision: Option<String>,
+    /// The branch with the files after the change, if the viewer may edit them there.
+    pub editable_branch: Option<String>,
     pub notes: DiffNotes,
 }
 
@@ -161,6 +163,8 @@ pub struct FileSection {
     pub removed: u64,
     /// The address of the file after the change.
     pub url: Option<String>,
+    /// The address of the form that edits the file.
+    pub edit_url: Option<String>,
     pub body: FileBody,
     pub notes: FileNotes,
 }
@@ -207,6 +211,8 @@ impl FileSection {
         let mode = file.new_mode.as_deref().or(file.old_mode.as_deref()).unwrap_or_default();
         let utf8_path = std::str::from_utf8(shown_path(file)).ok();
         let revision = address.revision.as_deref().filter(|_| !is_deleted && mode != SUBMODULE);
+        let is_text = file.lines.is_some() && !matches!(mode, SUBMODULE | SYMBOLIC_LINK);
+        let branch = address.editable_branch.as_deref().filter(|_| is_text && !is_deleted);
         let body = body(file, change, address, utf8_path.map(|path| address.file_url(path)));
         let paths = (&*String::from_utf8_lossy(&file.old_path), &*String::from_utf8_lossy(&file.new_path));
         let form_url = address.file_url(&path);
@@ -236,6 +242,7 @@ impl FileSection {
             added: lines.added,
             removed: lines.removed,
             url: revision.zip(utf8_path).map(|(revision, path)| address.links.blob(revision, path)),
+            edit_url: branch.zip(utf8_path).map(|(branch, path)| address.links.edit_file(branch, path)),
             body,
         }
     }
@@ -304,6 +311,7 @@ mod tests {
             parameters: Vec::new(),
             links: ProjectLinks::new("a/b"),
             revision: Some("0123".into()),
+            editable_branch: Some("topic".into()),
             notes: DiffNotes::default(),
         }
     }
@@ -335,7 +343,18 @@ mod tests {
         assert_eq!(section.mode_change.as_deref(), Some("100644 → 100755"));
         assert_eq!(section.marks(), ["a", "a", "a", "d", "d"]);
         assert_eq!(section.url.as_deref(), Some("/a/b/blob/0123/src/a.rs"));
+        assert_eq!(section.edit_url.as_deref(), Some("/a/b/edit/topic/src/a.rs"));
         let FileBody::Folded(_, url) = section.body else { panic!("nothing is shown of the file") };
         assert_eq!(url.as_deref(), Some("/a/b/commit/1?file=src%2Fa.rs"));
+    }
+
+    #[test]
+    fn only_a_text_that_still_exists_can_be_edited() {
+        let deleted = ListedFile { new_mode: None, ..file() };
+        let binary = ListedFile { lines: None, ..file() };
+        let link = ListedFile { new_mode: Some(SYMBOLIC_LINK.into()), ..file() };
+        for file in [deleted, binary, link] {
+            assert_eq!(FileSection::new(0, &file, None, &address()).edit_url, None);
+        }
     }
 }

@@ -48,6 +48,21 @@ async fn developers_create_and_delete_branches() {
 }
 
 #[tokio::test]
+async fn branches_lead_to_the_form_that_proposes_them() {
+    let fixture = Fixture::new().await;
+    let link = "a[aria-label='New merge request from topic/a']";
+    let eve = fixture.server.sign_in("eve").await;
+    let page = eve.get("/ada/tide/branches").await;
+    let urls = page.attributes("a[title='New merge request']", "href");
+    assert_eq!(urls, page.attributes(link, "href"), "the default branch is proposed to nobody");
+    let form = eve.get(&urls[0]).await.form("form.form");
+    assert_eq!((form.value("source"), form.value("target")), ("topic/a", "main"));
+    // Bo may not write code.
+    let bo = fixture.server.sign_in("bo").await;
+    assert!(bo.get("/ada/tide/branches").await.attributes(link, "href").is_empty());
+}
+
+#[tokio::test]
 async fn masters_protect_branches_and_delete_merged_ones() {
     let fixture = Fixture::new().await;
     let ada = fixture.server.sign_in("ada").await;

@@ -1,6 +1,7 @@
 //! Texts and files of users as pages show them: Markdown, highlighted code, and uploaded images.
 
 mod attacks;
+mod random;
 mod text;
 
 use holdfast_tests::{Browser, Client, PageResponse, Server, WorkTree, has_attribute};

@@ -8,7 +8,7 @@ use scraper::{Html, Node};
 
 use super::attacks::ATTACKS;
 
-fn contexts() -> [LinkContext; 3] {
+pub fn contexts() -> [LinkContext; 3] {
     [
         LinkContext::for_texts("harbour/tide"),
         LinkContext::for_file("harbour/tide", "main", "docs/a.md"),
@@ -17,7 +17,7 @@ fn contexts() -> [LinkContext; 3] {
 }
 
 /// Parses the HTML as browsers do and fails if it contains anything that is not on the list.
-fn assert_safe(html: &str, text: &str) {
+pub fn assert_safe(html: &str, text: &str) {
     let fragment = Html::parse_fragment(html);
     let elements = fragment.root_element().descendants().filter_map(|node| match node.value() {
         Node::Element(element) => Some(element),
