@@ -1,6 +1,7 @@
 """Many viewers of one live page, without a browser: each follows the stream of events as EventSource does."""
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 #: A browser waits this long before it connects again (`retry` of the stream).
 RETRY_SECONDS = 1
@@ -71,3 +72,9 @@ class Crowd:
     async def wait_for(self, pattern):
         """Waits until all viewers have got this."""
         await asyncio.wait_for(asyncio.gather(*(viewer.wait_for(pattern) for viewer in self.viewers)), DEADLINE)
+
+
+def run(coroutine):
+    """Runs a coroutine in a thread of its own: Playwright keeps an event loop in that of the tests."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
