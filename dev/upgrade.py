@@ -20,7 +20,7 @@ PASSWORD = "correct horse battery staple 9"
 #: Seconds that a viewer looks at a page.
 LOOK_SECONDS = 1
 PAGES = ("/", "/root/{name}", "/root/{name}/tree/main", "/root/{name}/commits/main", "/root/{name}/issues",
-         "/root/{name}/merge_requests", "/root/{name}/settings", "/profile")
+         "/root/{name}/merge_requests", "/root/{name}/settings/general", "/profile")
 
 
 class Viewer:
