@@ -196,7 +196,8 @@ def run_pipeline_through_failure(ada, request, runner, nodes):
         eventually(lambda: job.say("without node %d\n" % node.number).status_code == 202, "the trace is accepted")
         expect(log).to_contain_text("without node %d" % node.number)
         node.start()
-    job.end("failed", "error: the zero is wrong\n")
+    eventually(lambda: job.say("error: the zero is wrong\n").status_code == 202, "the trace is accepted")
+    eventually(lambda: job.put("failed").status_code == 200, "the end of the build is accepted")
     expect(ada.locator(".state", has_text="failed").first).to_be_visible()
     assert log.inner_text().count("without node") == len(nodes)
 

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-/// Where a key works.
+/// The pages on which a key works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Everywhere,
@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-/// What a key does.
+/// The effect of pressing a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     /// Follows the link, presses the button or focuses the field that has the key in its attribute `data-keys`.

@@ -11,7 +11,7 @@ use crate::accounts::user::UserSummary;
 use crate::projects::list::{Viewer, push_has_level};
 use crate::{Connection, Result};
 
-/// What has failed.
+/// A kind of failure that needs the attention of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// The newest pipeline of a ref.

@@ -107,7 +107,7 @@ pub async fn list_large_packs(connection: &mut Connection, percent: f32, at_most
 /// The packs that no repository lists. They are deleted after the retention period.
 #[derive(Clone, Copy, Debug, sqlx::FromRow)]
 pub struct UnreferencedPacks {
-    /// At most [`MAX_COUNTED_UNREFERENCED`].
+    /// The number of unreferenced packs, counted up to [`MAX_COUNTED_UNREFERENCED`].
     pub packs: i64,
     pub bytes: i64,
     /// When the first of them became unreferenced.

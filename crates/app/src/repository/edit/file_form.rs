@@ -73,7 +73,7 @@ pub enum FileContent {
     SymbolicLink,
     /// Bytes that are not UTF-8.
     Binary,
-    /// More than [`MAX_TEXT_BYTES`].
+    /// The file has more than [`MAX_TEXT_BYTES`].
     TooLarge,
 }
 

@@ -25,7 +25,7 @@ params! {
         optional theme: String,
         /// Any text if keys are used. A form that leads to another page does not change it.
         optional keys: String,
-        /// The page that follows, for the switch on other pages.
+        /// The page to which the viewer returns after using the switch of colors on it.
         optional to: String,
     }
 }
